@@ -37,6 +37,7 @@ MESSAGES = {
     "fetch": r"Fetching (?P<file>\S+) of",
     "write_stand_in": r"Writing the files of (?P<source>\S+) from the project's own sentences",
     "prepare_encoder": r"Preparing the base encoder (?P<encoder>\S+)",
+    "filter_shards": r"Filtering share (?P<part>\S+) of the corpus",
     "build_corpus": r"Reading and filtering the corpus (?P<corpus>\S+)",
     "build_evaluation": r"Making the evaluation set (?P<corpus>\S+)",
     "fetch_model": r"Fetching the translation model (?P<model>\S+)",

@@ -107,6 +107,10 @@ class Paths:
         """Clean rows of a corpus that is no evaluation corpus; `langs` is what `config.graph.corpus_langs` calls its languages."""
         return self.results / "corpora" / corpus / f"{langs}.parquet"
 
+    def filtered(self, corpus: str, part: str) -> Path:
+        """Folder of one job's shards of a large source, such as `2-of-5`, until the corpus is made of all."""
+        return self.results / "filtered" / corpus / part
+
     def evaluation(self, corpus: str, part: str) -> Path:
         """`texts`, `items` or `gold` of an evaluation corpus."""
         return self.results / "corpora" / corpus / f"{part}.parquet"

@@ -86,9 +86,36 @@ rule prepare_encoder:
         "../scripts/run_stage.py"
 
 
-rule build_corpus:
+# A job a share of a large source: one that is killed starts again alone, and goes on behind the shards that it has done.
+rule filter_shards:
     input:
         unpack(read(corpus_inputs)),
+    output:
+        folder=temp(directory(paths.filtered("{corpus}", "{part}"))),
+    log:
+        paths.log("filter_shards", "{corpus}/{part}"),
+    benchmark:
+        paths.benchmark("filter_shards", "{corpus}/{part}")
+    priority: 2
+    threads: lambda w: corpus_threads(project, w.corpus)
+    resources:
+        **needs("filter_shards"),
+        cpus_per_task=lambda w: corpus_threads(project, w.corpus),
+        processes=lambda w, threads: (
+            corpus_threads(project, w.corpus) if elsewhere() else threads
+        ),
+    params:
+        **versioned("filter_shards", share_recipe),
+        root=lambda w: str(paths.results),
+    message:
+        "Filtering share {wildcards.part} of the corpus {wildcards.corpus}"
+    script:
+        "../scripts/run_stage.py"
+
+
+rule build_corpus:
+    input:
+        unpack(read(corpus_inputs, corpus_shares)),
     output:
         **with_lineage(rows=paths.corpus("{corpus}", "{langs}")),
     log:

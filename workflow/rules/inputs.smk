@@ -31,6 +31,7 @@ def lineage_beside(files):
     """Lineage of what rules make; that of a folder lies inside."""
     folders = [paths.system(""), paths.encoder(""), paths.hub_model("")]
     folders += [paths.tokenised("", "").parent, paths.searched("", "")]
+    folders += [paths.filtered("", "")]
     made = [
         Path(file)
         for file in files
@@ -94,6 +95,17 @@ def corpus_inputs(wildcards):
         references=graph.corpus_references(project, corpus),
         parts=graph.evaluation_parts(project, corpus),
     )
+
+
+def corpus_shares(wildcards):
+    """Shares of a large source, each filtered by a job of its own; nothing where the corpus' own job filters all."""
+    parts = graph.corpus_parts(project, wildcards.corpus)
+    folders = [paths.filtered(wildcards.corpus, part) for part in parts]
+    return {"derived": folders} if folders else {}
+
+
+def share_recipe(wildcards):
+    return graph.share_recipe(project, wildcards.corpus, wildcards.part)
 
 
 def corpus_recipe(wildcards):

@@ -132,6 +132,18 @@ def corpus_recipe(project: Project, corpus: str) -> dict[str, Any]:
     return {"corpus": corpus, "entry": settings_of(entry), "limit": None if entry.get("whole") else project.scale["limits"].get(limit)}
 
 
+def corpus_parts(project: Project, corpus: str) -> list[str]:
+    """Return the names of the shares of a large corpus that jobs filter, one each: `1-of-2`, `2-of-2`; none where its own job does."""
+    jobs = project.settings["corpus_shards"].get(corpus, 1)
+    return [f"{part}-of-{jobs}" for part in range(1, jobs + 1)] if jobs > 1 else []
+
+
+def share_recipe(project: Project, corpus: str, part: str) -> dict[str, Any]:
+    """Return the recipe of filtering one share of a corpus."""
+    own, _, jobs = part.partition("-of-")
+    return {**corpus_recipe(project, corpus), "part": int(own), "parts": int(jobs)}
+
+
 def encoder_recipe(project: Project, encoder: str) -> dict[str, Any]:
     """Return the recipe of preparing a base encoder."""
     return {"encoder": encoder, "entry": settings_of(project.encoders[encoder])}

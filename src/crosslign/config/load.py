@@ -15,6 +15,7 @@ from crosslign.config.claims import check_claims
 from crosslign.config.file_heads import with_heads
 from crosslign.config.file_lists import with_listed_files
 from crosslign.config.layers import file_called, load_layers, names_of
+from crosslign.config.loads import check_shares
 from crosslign.config.mining import check_mining
 from crosslign.config.names import check_names
 from crosslign.config.pairs import FOLDER, expand_pair, target_of
@@ -223,6 +224,7 @@ def load_project(root: Path, given: Mapping[str, Any] | None = None, *, checks: 
         check_asked(project, loader.files)
         check_claims(project, loader.files)
         check_mining(project)
+        check_shares(project)
     return with_seeded_examples(with_trials(project))
 
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from crosslign.config.catalog import bytes_of, file_names
-from crosslign.config.graph import examples_inputs, selection_sets, source_file, teachers
+from crosslign.config.graph import corpus_parts, examples_inputs, selection_sets, source_file, teachers
 from crosslign.config.mining import mine_recipe, side_files
 from crosslign.config.project import Project, remembered
 from crosslign.config.resolve import LAST, encoders_trained, entry_of, kept_checkpoints, run_recipe, split_run
+from crosslign.errors import InputError
 from crosslign.files.walk import size_of
 from crosslign.paths import MINED_SIDES
+from crosslign.registry import nearest
 
 Wildcards = Mapping[str, str]
 
@@ -227,12 +229,25 @@ def _corpus(project: Project, w: Wildcards) -> Load:
     read, text, filters = _read_mb(project, w["corpus"]), corpus_mb(project, w["corpus"]), filters_of(project, w["corpus"])
     slowness = 1.0 + LANGUAGE_ID * ("language_id" in filters)
     reading = PARSING_TIMES if project.corpora[w["corpus"]].get("reader") in PARSING else 1.0
-    if not _drawn_first(project, w["corpus"]):
+    if not drawn_first(project, w["corpus"]):
         staged = read if filters & STAGING else 0.0
         return Load(text, read_mb=read, reading=reading, staged_mb=staged, filtered_mb=read, slowness=slowness)
     # The first rows, twice the sample, could all be drawn; behind n rows the next one can with probability sample / n.
     filtered = min(read, SPARE_MB + text * (2.0 + math.log(max(1.0, read / max(2.0 * text, 1e-6)))))
     return Load(text, read_mb=read, reading=reading, filtered_mb=filtered, held_mb=text, slowness=slowness)
+
+
+def _share(project: Project, w: Wildcards) -> Load:
+    """Return the load of one job of several that share a corpus: each reads all of the source, and leaves what it filtered on disk."""
+    whole = _corpus(project, w)
+    filtered = whole.filtered_mb / len(corpus_parts(project, w["corpus"]))
+    return replace(whole, filtered_mb=filtered, staged_mb=filtered)
+
+
+def _joined(project: Project, w: Wildcards) -> Load:
+    """Return the load of a corpus whose source was filtered by other jobs, or of one that filters by itself."""
+    whole = _corpus(project, w)
+    return replace(whole, read_mb=whole.filtered_mb, filtered_mb=0.0) if corpus_parts(project, w["corpus"]) else whole
 
 
 def _examples(project: Project, w: Wildcards) -> Load:
@@ -245,11 +260,26 @@ def _tokenising(project: Project, w: Wildcards) -> Load:
     return Load(read_mb=text, staged_mb=COPY_SHARE * text)
 
 
-def _drawn_first(project: Project, corpus: str) -> bool:
+def drawn_first(project: Project, corpus: str) -> bool:
     """Tell whether a sample of a corpus is drawn while it is read, so that nothing waits on disk and costly filters see few rows."""
     entry = project.corpora[corpus]
     bounded = "sample" in entry or ("corpus_rows" in project.scale["limits"] and not entry.get("whole"))
     return bounded and entry["kind"] in ("mono", "bitext") and not filters_of(project, corpus) & WHOLE
+
+
+def check_shares(project: Project) -> None:
+    """Check that every corpus of `corpus_shards` is there, and one whose rows several jobs can filter.
+
+    Raises:
+        InputError: names the corpus, and says why not.
+    """
+    for corpus in project.settings["corpus_shards"]:
+        where = f"config/config.yaml: corpus_shards.{corpus}"
+        if corpus not in project.corpora:
+            raise InputError(f"unknown corpus {corpus!r}", where=where, why=nearest(corpus, list(project.corpora)))
+        if corpus_parts(project, corpus) and not drawn_first(project, corpus):
+            why = "no sample of its single rows is drawn while it is read: it keeps all, or a filter of it must see all rows"
+            raise InputError(f"{corpus} cannot be shared among jobs", where=where, why=why, do="Leave it out")
 
 
 def _training(project: Project, w: Wildcards) -> Load:
@@ -334,7 +364,8 @@ def _overall(project: Project, w: Wildcards) -> Load:
 LOADS: Mapping[str, Callable[[Project, Wildcards], Load]] = {
     "fetch": lambda p, w: Load(bytes_of(source_file(p, w["source"], w["file"])) / 1e6),
     "prepare_encoder": lambda p, w: Load(parameters=encoder_size(p, w["encoder"])),
-    "build_corpus": _corpus,
+    "build_corpus": _joined,
+    "filter_shards": _share,
     "build_evaluation": lambda p, w: Load(corpus_mb(p, w["corpus"]), read_mb=_read_mb(p, w["corpus"])),
     "build_view": lambda p, w: Load(corpus_mb(p, w["view"])),
     "build_examples": _examples,

@@ -33,9 +33,9 @@ LARGEST_MB = 120_000
 STAND_IN_RULE = "write_stand_in"
 """Each source has a rule of its own for its synthetic data, which appends the source's id."""
 RULES = (
-    "fetch", "prepare_encoder", "build_corpus", "build_evaluation", "fetch_model", "build_view", "build_examples", "measure_overlap",
-    "tokenise", "train_system", "choose", "embed", "embed_large", "score", "count_rows", "make_table", "draw_figure", "write_overview",
-    "write_claims", "write_report", "mine_texts", "mine_embed", "mine_search", "mine_join",
+    "fetch", "prepare_encoder", "filter_shards", "build_corpus", "build_evaluation", "fetch_model", "build_view", "build_examples",
+    "measure_overlap", "tokenise", "train_system", "choose", "embed", "embed_large", "score", "count_rows", "make_table",
+    "draw_figure", "write_overview", "write_claims", "write_report", "mine_texts", "mine_embed", "mine_search", "mine_join",
     "mine_calibrate", "mine_pairs",
 )  # fmt: skip
 """Names of the workflow's rules whose jobs do something; the synthetic data of each source has one more."""
@@ -87,10 +87,13 @@ def _asked(rule: str, load: Load) -> Need:
         "write_stand_in": (1000, SHORTEST, 0),
         "prepare_encoder": (2000 + 12 * model, 60, 5 * model),
         # Of a sample twice the rows are held at once, with their keys.
-        "build_corpus": (
-            2000 + 1.5 * text + 2.5 * load.held_mb,
-            30 + load.reading * read / 500 + load.slowness * load.filtered_mb / 200,
-            text + load.staged_mb,
+        **dict.fromkeys(
+            ("build_corpus", "filter_shards"),
+            (
+                2000 + 1.5 * text + 2.5 * load.held_mb,
+                30 + load.reading * read / 500 + load.slowness * load.filtered_mb / 200,
+                text + load.staged_mb,
+            ),
         ),
         "build_evaluation": (2000 + 3 * text + read, 30 + read / 50, text),
         "build_view": (3000 + 1.5 * text, 120 + text / 20, text),

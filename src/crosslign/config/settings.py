@@ -23,6 +23,7 @@ DEFAULTS: Mapping[str, Any] = {
     "targets": ["all"],
     "mine": {},
     "sizes": {},
+    "corpus_shards": {},
 }
 SETTINGS = "config/config.yaml or --config"
 """Where a setting may stand, for messages about its value."""

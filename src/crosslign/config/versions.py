@@ -38,7 +38,7 @@ def _implementations(rule: str, recipe: Any, tasks: Mapping[str, Any]) -> Named:
             yield "corpora.stand_ins", entry["stand_in"]
         case "prepare_encoder":
             yield "encoders.formats", entry.get("format", "transformers_folder")
-        case "build_corpus" | "build_evaluation":
+        case "build_corpus" | "filter_shards" | "build_evaluation":
             seam = "evaluations" if rule == "build_evaluation" else "readers"
             yield from ((f"corpora.{seam}", entry[key]) for key in ("reader",) if key in entry)
             yield from _filters(entry)

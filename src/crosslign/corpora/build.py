@@ -20,10 +20,10 @@ from crosslign.console import number_of
 from crosslign.corpora import READERS, dedup
 from crosslign.corpora.columns import SIDES
 from crosslign.corpora.dedup import KeySet, digests
-from crosslign.corpora.kept_shards import Shards
+from crosslign.corpora.kept_shards import Shards, read_of
 from crosslign.corpora.pipeline import Pipeline
 from crosslign.corpora.readers._left_out import counting
-from crosslign.corpora.sampling import priorities
+from crosslign.corpora.sampling import Draw, priorities
 from crosslign.errors import InputError
 from crosslign.files import iter_rows, write_batches
 from crosslign.files.rows import SCHEMAS
@@ -42,6 +42,7 @@ def build_corpus(
     *,
     threads: int = 1,
     shards: Shards | None = None,
+    parts: Sequence[Path] = (),
 ) -> dict[str, Any]:
     """Write the rows of one corpus.
 
@@ -56,6 +57,7 @@ def build_corpus(
             dropped it is drawn by what counts as equal, so that filters need not see rows that cannot be drawn.
         threads: processes that filters may use, or a reader that takes `threads`; the rows are the same.
         shards: what a killed job left of a sample that is drawn by single rows, and where this one keeps it; removed at the end.
+        parts: folders of `filter_shards` for each of the jobs that shared the source, in order; then it is not read again.
 
     Returns:
         Counts: `read` and `read_bytes` (rows as the reader gives them, and the UTF-8 bytes of their texts), `left_out` (records of the
@@ -74,7 +76,8 @@ def build_corpus(
         pipeline.survey(batch)
     counts: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(dir=_folder(out)) as folder, counting() as left_out:
-        chosen = _sampled(pipeline, read, Path(folder, "filtered.parquet"), entry, limit, shards)
+        left_out.update(read_of(parts[0])["left_out"] if parts else {})  # every job reads the whole source, and filters its share
+        chosen = _sampled(pipeline, read, Path(folder, "filtered.parquet"), entry, limit, shards, parts)
         counted = _counted(chosen, kind, counts, entry.get("labels", ()))
         written = write_batches(out, counted, kind, check=partial(_check_ids, name=name))
     if shards:
@@ -87,6 +90,55 @@ def build_corpus(
         raise _nothing_left(name, result)
     LOG.info("%s: %s rows read, %s kept%s", name, f"{pipeline.read:,}", f"{written:,}", _said(left_out))
     return result
+
+
+def filter_shards(
+    name: str,
+    entry: Mapping[str, Any],
+    files: Mapping[str, Path],
+    references: Mapping[str, Path],
+    out: Path,
+    limit: int | None,
+    shards: Shards,
+    *,
+    threads: int = 1,
+) -> dict[str, Any]:
+    """Filter the shards of a source that are one job's, for `build_corpus` to draw the sample from those of all jobs.
+
+    Args:
+        name, entry, files, references, limit, threads: as `build_corpus` takes them.
+        out: folder of the shards, made at the end.
+        shards: which they are, and what a killed job left of them.
+
+    Returns:
+        Counts: `read` and `read_bytes` of these shards, `left_out` of the whole source, `shards`, how many there are in all, `filters`.
+
+    Raises:
+        InputError: a reader's or filter's own; what the filters leave of one row hangs on others, or no sample is drawn.
+    """
+    pa.set_memory_pool(pa.system_memory_pool())
+    read, spare = _reading(name, entry, files, threads)
+    pipeline = Pipeline(name, entry["kind"], entry.get("langs", ()), entry.get("filters", ()), references, threads=spare)
+    draw = _draw(pipeline, entry, limit)
+    if draw is None or pipeline.needs_survey or not pipeline.parts_alone:
+        why = "it keeps all its rows, or a filter of it compares rows with each other"
+        raise InputError("this corpus cannot be shared among jobs", where=name, why=why, do="Leave it out of `corpus_shards`")
+    with counting() as left_out:
+        for table in pipeline.apply(read(), shards):
+            draw.add(table)  # for its bound: rows above it are not filtered
+    found = {"read": pipeline.read, "read_bytes": pipeline.read_bytes, "left_out": dict(sorted(left_out.items()))}
+    shards.hand_over(out, found)
+    return {**found, "shards": shards.total, "filters": pipeline.counts}
+
+
+def _draw(pipeline: Pipeline, entry: Mapping[str, Any], limit: int | None) -> Draw | None:
+    """Have a sample drawn while rows are filtered, where it is one of single rows."""
+    bound = _rows_wanted(entry, limit)
+    return None if bound is None or "group" in SCHEMAS[entry["kind"]].names else pipeline.draw(bound, entry.get("seed", SEED))
+
+
+def _rows_wanted(entry: Mapping[str, Any], limit: int | None) -> int | None:
+    return min((bound for bound in (entry.get("sample"), limit) if bound is not None), default=None)
 
 
 def _reading(name: str, entry: Mapping[str, Any], files: Mapping[str, Path], threads: int) -> tuple[Callable[[], Iterator[pa.Table]], int]:
@@ -205,13 +257,13 @@ def _sampled(
     entry: Mapping[str, Any],
     limit: int | None,
     shards: Shards | None,
+    parts: Sequence[Path],
 ) -> Iterator[pa.Table]:
     """Yield the rows that the filters leave, in their order: all, or a sample of single rows or of whole groups."""
-    bound = min((bound for bound in (entry.get("sample"), limit) if bound is not None), default=None)
-    kind, seed = entry["kind"], entry.get("seed", SEED)
-    grouped = "group" in SCHEMAS[kind].names
-    draw = None if bound is None or grouped else pipeline.draw(bound, seed)
-    rows = _checked(pipeline.apply(read(), shards if pipeline.parts_alone else None), kind, pipeline.name)
+    kind, seed, bound = entry["kind"], entry.get("seed", SEED), _rows_wanted(entry, limit)
+    draw = _draw(pipeline, entry, limit)
+    found = pipeline.rejoined(parts) if parts else pipeline.apply(read(), shards if pipeline.parts_alone else None)
+    rows = _checked(found, kind, pipeline.name)
     if draw is not None:
         for table in rows:
             draw.add(table)

@@ -15,8 +15,9 @@ import pyarrow.compute as pc
 
 from crosslign.corpora.columns import SIDES
 from crosslign.corpora.filters import FILTERS, Filter, PairRule, Setting, Sides, TextMap
-from crosslign.corpora.kept_shards import Shards
+from crosslign.corpora.kept_shards import Counts, Shards, joined, read_of
 from crosslign.corpora.sampling import Draw
+from crosslign.corpora.staged import Staged
 from crosslign.corpora.workers import Workers
 
 PIVOT = "en"
@@ -126,30 +127,42 @@ class Pipeline:
 
     def apply(self, batches: Iterable[pa.Table], shards: Shards | None = None) -> Iterator[pa.Table]:
         """Yield what the filters leave of each batch, and count; what `shards` has is not filtered again (`parts_alone`)."""
-        found: Iterable[pa.Table] = (self._received(batch) for batch in batches)
         # What follows the cut sees few rows.
         worth = self._threads > 1 and any(apart and not (self._draw and span.start >= self._cut) for apart, span in self._spans())
         if worth:
-            found, worth = _peeked(found)
+            batches, worth = _peeked(batches)
         with Workers(self._threads, self._task) if worth else nullcontext() as workers:
             if shards is None:
-                yield from self._filtered(found, workers)
+                yield from self._filtered(map(self._received, batches), workers)
             else:
-                for number, part in shards.parts(found):
-                    yield from self._shard(shards, number, part, workers)
+                for number, part in shards.parts(batches):
+                    if shards.own(number):
+                        yield from self._shard(shards, number, map(self._received, part), workers)
+                    else:
+                        deque(part, 0)
 
     def _shard(self, shards: Shards, number: int, part: Iterable[pa.Table], workers: Workers | None) -> Iterator[pa.Table]:
         """Yield what the filters leave of a shard: as it was kept, else as they leave it now."""
         if kept := shards.kept(number):
             deque(part, 0)  # it is counted as read
-            tables, counts = kept
-            self._add(counts, range(len(self._steps)))
-            yield from tables.read()
+            yield from self._again(*kept)
             return
         before = [dict(count) for count in self.counts]
         yield from shards.keep(number, self._filtered(part, workers))
         pairs = zip(self.counts, before, strict=True)
         shards.done(number, [{key: n - was.get(key, 0) for key, n in now.items() if key != "filter"} for now, was in pairs])
+
+    def _again(self, kept: Staged, counts: Counts) -> Iterator[pa.Table]:
+        self._add(counts, range(len(self._steps)))
+        yield from kept.read()
+
+    def rejoined(self, folders: Sequence[Path]) -> Iterator[pa.Table]:
+        """Yield what the filters left of each shard in the jobs that shared them, in the source's order, and count as one job does."""
+        for read in map(read_of, folders):
+            self.read += read["read"]
+            self.read_bytes += read["read_bytes"]
+        for kept, counts in joined(folders):
+            yield from self._again(kept, counts)
 
     def _filtered(self, found: Iterable[pa.Table], workers: Workers | None) -> Iterator[pa.Table]:
         for apart, span in self._spans():

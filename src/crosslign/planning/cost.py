@@ -24,7 +24,7 @@ HOURS_A_MILLION = 0.25 / 560
 """GPU-hours of encoding a million sentences, by million parameters: 0.05 h for the 200,000 of BUCC's sample (docs/calibration.md)."""
 START_HOURS = 20 / 3600
 """What an encoding takes before its first sentence: imports and weights."""
-PASSING = ("tokenise", "mine_search")
+PASSING = ("tokenise", "mine_search", "filter_shards")
 """Rules whose outputs lie there until the last of what reads them has."""
 
 

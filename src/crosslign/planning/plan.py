@@ -27,9 +27,10 @@ from crosslign.planning.data import data_lines
 from crosslign.planning.mining import mining_lines
 
 STAGES = (
-    "fetch", "write_stand_in", "prepare_encoder", "build_corpus", "build_evaluation", "fetch_model", "build_view", "build_examples",
-    "tokenise", "train_system", "choose", "embed", "score", "count_rows", "make_table", "draw_figure", "write_overview", "write_claims",
-    "measure_overlap", "write_report", "mine_texts", "mine_embed", "mine_search", "mine_join", "mine_calibrate", "mine_pairs",
+    "fetch", "write_stand_in", "prepare_encoder", "filter_shards", "build_corpus", "build_evaluation", "fetch_model", "build_view",
+    "build_examples", "tokenise", "train_system", "choose", "embed", "score", "count_rows", "make_table", "draw_figure",
+    "write_overview", "write_claims", "measure_overlap", "write_report", "mine_texts", "mine_embed", "mine_search", "mine_join",
+    "mine_calibrate", "mine_pairs",
 )  # fmt: skip
 
 ON_DEVICES = ("train_system", "embed")

@@ -94,6 +94,7 @@ def _named(graph: Graph, name: str) -> str:
 OWN: Mapping[str, str] = {
     "fetch": "file",
     "prepare_encoder": "encoder",
+    "filter_shards": "part",
     "build_corpus": "corpus",
     "build_evaluation": "corpus",
     "build_view": "view",

@@ -9,7 +9,7 @@ from crosslign.config.catalog import is_head
 from crosslign.corpora.build import build_corpus as build
 from crosslign.corpora.kept_shards import Shards
 from crosslign.files.lineage import read_lineage
-from crosslign.jobs.job import Job
+from crosslign.jobs.job import DERIVED, Job
 from crosslign.stages import STAGES
 
 
@@ -17,14 +17,12 @@ from crosslign.stages import STAGES
 def build_corpus(job: Job) -> None:
     """Read, filter and write one corpus."""
     recipe = job.params["recipe"]
-    files = {path.name: path for path in job.inputs.get("files", [])}
+    files = own_files(job)
     processes = int(job.resources.get("processes", job.threads))
     job.lineage.licences = [recipe["entry"]["licence"]]
     if "head" in recipe["entry"]:
         job.lineage.heads = [f"{recipe['entry']['source']}: {recipe['entry']['head']}"]
-    rows = job.outputs["rows"]
-    made_of = [job.lineage.input_checksum(path) for path in sorted(job.lineage.inputs)]
-    shards = Shards(rows.with_name(f".{rows.name}.shards"), {"made_of": made_of, "recipe": recipe, "version": job.lineage.version})
+    parts = job.inputs.get(DERIVED, [])
     with job.publish("corpus") as (out, counts):
         counts.update(
             build(
@@ -35,10 +33,23 @@ def build_corpus(job: Job) -> None:
                 out["rows"],
                 recipe["limit"],
                 threads=processes,
-                shards=shards,
+                shards=None if parts else kept_shards(job, job.outputs["rows"]),
+                parts=parts,
             )
         )
         counts.update(_read_of(files))
+
+
+def own_files(job: Job) -> dict[str, Path]:
+    """Return the files of its source that a corpus reads, by name."""
+    return {path.name: path for path in job.inputs.get("files", [])}
+
+
+def kept_shards(job: Job, beside: Path, part: int = 1, parts: int = 1) -> Shards:
+    """Return what a killed job of the same corpus, or of the same share of it, left beside its output."""
+    made_of = [job.lineage.input_checksum(path) for path in sorted(job.lineage.inputs)]
+    identity = {"made_of": made_of, "recipe": job.params["recipe"], "version": job.lineage.version}
+    return Shards(beside.with_name(f".{beside.name}.shards"), identity, part, parts)
 
 
 def _read_of(files: Mapping[str, Path]) -> dict[str, dict[str, int]]:

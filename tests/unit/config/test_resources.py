@@ -23,6 +23,7 @@ from crosslign.config.resources import (
     uncapped_need,
 )
 from crosslign.corpora.filters import FILTERS
+from crosslign.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -332,3 +333,25 @@ def test_what_examples_hold_in_memory_is_asked_for_whole():
     asked = uncapped_need(full, "build_examples", {"examples": "ex_monolingual-full"}).mem_mb
     assert 500_000 < asked < 1_500_000
     assert job_need(full, "build_examples", {"examples": "ex_monolingual-full"}, 1).mem_mb == 120_000
+
+
+def test_a_share_of_a_corpus_asks_for_its_part_of_the_filters_and_reads_all(paper):
+    corpus = "paracrawl_en-fr"
+    shared = project("paper", corpus_shards={corpus: 8})
+    whole = load_of(paper, "build_corpus", {"corpus": corpus})
+    share, rest = (load_of(shared, rule, {"corpus": corpus}) for rule in ("filter_shards", "build_corpus"))
+    assert share.read_mb == whole.read_mb
+    assert share.filtered_mb == whole.filtered_mb / 8
+    assert rest.filtered_mb == 0
+    needs = [uncapped_need(own, rule, {"corpus": corpus}) for own, rule in ((paper, "build_corpus"), (shared, "filter_shards"))]
+    assert needs[1].runtime < needs[0].runtime
+
+
+@pytest.mark.parametrize(
+    ("corpus", "found"),
+    [("paracrawl_en-fi", "unknown corpus"), ("tatoeba", "cannot be shared"), ("multinli_train", "cannot be shared")],
+)
+def test_a_corpus_that_no_jobs_can_share_is_refused_when_the_configuration_is_read(corpus, found):
+    with pytest.raises(InputError, match=rf"corpus_shards\.{corpus}.*{found}"):
+        project("paper", corpus_shards={corpus: 3})
+    assert project("quick", corpus_shards={"tatoeba": 1})

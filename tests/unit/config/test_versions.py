@@ -34,6 +34,7 @@ RECIPES = {
     "prepare_encoder": ({"entry": {"hub": "x"}}, "prepare_encoder@1 transformers_folder@1"),
     "build_corpus": ({"entry": {"reader": "tsv", "filters": [{"length": {}, "html_tags": {}}, {"length": {}}]}},
                      "build_corpus@2 html_tags@1 length@1 tsv@1"),
+    "filter_shards": ({"entry": {"reader": "tsv", "filters": [{"length": {}}]}}, "filter_shards@1 length@1 tsv@1"),
     "build_evaluation": ({"entry": {"reader": "sts_tsv", "kind": "evaluation"}}, "build_evaluation@1 sts_tsv@1"),
     "build_view": ({"entry": {"builder": "full_translation", "translator": {"apertium": {}}}},
                    "build_view@1 full_translation@1 apertium@1"),

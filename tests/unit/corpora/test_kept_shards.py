@@ -12,9 +12,10 @@ import pyarrow as pa
 import pytest
 
 from crosslign.corpora import READERS, kept_shards
-from crosslign.corpora.build import build_corpus
+from crosslign.corpora.build import build_corpus, filter_shards
 from crosslign.corpora.filters.length import Length
 from crosslign.corpora.kept_shards import Shards
+from crosslign.errors import InputError
 from crosslign.files import sha256_file
 from crosslign.files.rows import SCHEMAS
 
@@ -35,7 +36,7 @@ def build(monkeypatch, tmp_path):
     monkeypatch.setattr("crosslign.corpora.sampling.SPARE", 50)
     monkeypatch.setattr("crosslign.corpora.kept_shards.SHARD", 20)
 
-    def one(kept=None, breaks=None, sample=40, filters=FILTERS):
+    def one(kept=None, breaks=None, sample=40, filters=FILTERS, parts=()):
         def read(files, corpus, langs):
             for number, table in enumerate(tables()):
                 if number == breaks:
@@ -45,7 +46,7 @@ def build(monkeypatch, tmp_path):
         monkeypatch.setitem(READERS._entries, "any", read)
         entry = {"kind": "mono", "reader": "any", "langs": ["en"], "filters": filters, "sample": sample}
         out = tmp_path / "rows.parquet"
-        counts = build_corpus("c", entry, {}, {}, out, shards=kept)
+        counts = build_corpus("c", entry, {}, {}, out, shards=kept, parts=parts)
         return sha256_file(out), counts
 
     return one
@@ -140,3 +141,71 @@ def test_a_job_that_is_killed_outright_goes_on(tmp_path):
     assert job("killed", 99) == 0
     assert sha256_file(tmp_path / "killed") == sha256_file(tmp_path / "whole")
     assert not (tmp_path / "killed.shards").exists()
+
+
+@pytest.fixture
+def share(build, monkeypatch, tmp_path):
+    """Filter one job's share of the source that `build` reads, which breaks off before a table where one is given; return its folder."""
+
+    def one(part, parts, breaks=None, filters=FILTERS, sample=40):
+        def read(files, corpus, langs):
+            for number, table in enumerate(tables()):
+                if number == breaks:
+                    raise RuntimeError("killed")
+                yield table
+
+        monkeypatch.setitem(READERS._entries, "any", read)
+        entry = {"kind": "mono", "reader": "any", "langs": ["en"], "filters": filters, "sample": sample}
+        out = tmp_path / f"{part}-of-{parts}"
+        shards = Shards(tmp_path / f".{part}-of-{parts}.shards", "one", part, parts)
+        filter_shards("c", entry, {}, {}, out, None, shards)
+        return out
+
+    return one
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 3, 7])
+def test_jobs_that_share_a_source_give_the_bytes_of_one(build, share, jobs):
+    whole, counts = build()
+    shares = [share(part, jobs) for part in range(1, jobs + 1)]
+    found, joined = build(parts=shares)
+    assert found == whole
+    assert {key: joined[key] for key in ("read", "read_bytes", "rows", "per_language")} == {
+        key: counts[key] for key in ("read", "read_bytes", "rows", "per_language")
+    }
+    assert [step["filter"] for step in joined["filters"]] == [step["filter"] for step in counts["filters"]]
+    assert joined["filters"][0]["before"] >= counts["filters"][0]["before"]  # each job learns by itself which rows can be drawn
+
+
+def test_each_row_is_filtered_by_one_of_the_jobs(build, share, monkeypatch, tmp_path):
+    seen = seen_by(monkeypatch, Length)
+    monkeypatch.setattr("crosslign.corpora.sampling.SPARE", 10**6)  # all rows could be drawn
+    for part in (1, 2, 3):
+        share(part, 3)
+    assert sum(seen) == 700
+    build(parts=[tmp_path / f"{part}-of-3" for part in (1, 2, 3)])
+    assert sum(seen) == 700  # the corpus filters nothing again
+
+
+def test_a_killed_share_goes_on_behind_its_own_shards(build, share, monkeypatch):
+    whole = build()
+    shares = [share(1, 2)]
+    with pytest.raises(RuntimeError):
+        share(2, 2, breaks=70)
+    seen = seen_by(monkeypatch, Length)
+    shares.append(share(2, 2))
+    assert len(seen) == 20  # of the shards 1 and 3 of five, the first was kept
+    assert build(parts=shares)[0] == whole[0]
+
+
+def test_a_share_that_is_damaged_or_gone_is_told(build, share):
+    shares = [share(part, 2) for part in (1, 2)]
+    (shares[1] / "3.arrow").write_bytes(b"")
+    with pytest.raises(InputError, match=r"2-of-2: shard 3 is not there, or damaged"):
+        build(parts=shares)
+
+
+def test_a_corpus_whose_rows_hang_on_others_is_shared_by_no_jobs(share):
+    for more in ({"filters": [*FILTERS, {"near_duplicate": {"threshold": 0.9}}]}, {"sample": None}):
+        with pytest.raises(InputError, match="cannot be shared among jobs"):
+            share(1, 2, **more)
