@@ -16,6 +16,11 @@ def printable(text: str) -> str:
     return CONTROL.sub("", text)
 
 
+def one_line(text: str) -> str:
+    """Return a text of the configuration as a table shows it: on one line, without control codes."""
+    return " ".join(printable(text).split())
+
+
 class CrosslignError(Exception):
     """An error whose message is meant for the user; it ends a job without a traceback.
 

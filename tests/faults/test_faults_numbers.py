@@ -269,7 +269,7 @@ def test_f37_the_scheduler_s_log_is_shown_without_codes(tmp_path):
 
 
 def test_f37_hostile_text_is_escaped_in_the_report():
-    from crosslign.reporting.formats import templates
+    from crosslign.reporting.markup import templates
 
     assert templates().autoescape("report.html") is True
     page = (ROOT / "src/crosslign/reporting/templates").glob("*.html")

@@ -1,11 +1,11 @@
-"""References to rows and columns of a table, resolved to places."""
+"""Rows and columns of a table by their names: places that references mean, names that tell them apart, footnotes at them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from crosslign.errors import InputError
+from crosslign.errors import InputError, one_line
 
 
 def named_rows(at: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list[int]:
@@ -74,3 +74,31 @@ def baseline_words(rows: Sequence[Mapping[str, Any]]) -> str:
         return f"the row of comparison ({'; '.join(labels)})"
     each = " above it" if len(set(places)) > len(labels) else ""
     return "the row " + " or ".join(labels) + each
+
+
+def full_name(entry: Mapping[str, Any]) -> str:
+    """Return the label of a row or column behind its group, where it has one, as sorted HTML shows it."""
+    return ": ".join(filter(None, (entry.get("group", ""), entry["label"])))
+
+
+def unique_names(entries: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the labels of rows or columns; equal ones carry their group, if they are still equal also system or published model.
+
+    Args:
+        entries: `label`, and where they have one `group`, `system` and `published`, as a table's entry has them.
+    """
+    labels = [entry["label"] for entry in entries]
+    names = [full_name(entry) if labels.count(entry["label"]) > 1 else entry["label"] for entry in entries]
+    keys = [entry.get("system", entry.get("published", "")) for entry in entries]
+    named = [f"{n} ({key})" if names.count(n) > 1 and isinstance(key, str) and key else n for n, key in zip(names, keys, strict=True)]
+    return [one_line(f"{n}, {named[:at].count(n) + 1}" if n in named[:at] else n) for at, n in enumerate(named)]
+
+
+def notes_at(resolved: Mapping[str, Any], row: int | None, column: str | None) -> list[str]:
+    """Return the texts of the footnotes at a row (by its number), a column (by its label), the cell where both meet, or the table."""
+    found = []
+    for note in resolved["footnotes"]:
+        at = note.get("at", {})
+        if at.get("column") == column and (row in named_rows(at, resolved["rows"]) if "row" in at or "number" in at else row is None):
+            found.append(note["text"])
+    return found

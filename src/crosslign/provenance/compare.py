@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from crosslign.config.baselines import full_name
 from crosslign.config.cells import layout_of, table_files
 from crosslign.console import as_columns, number_of
 from crosslign.errors import InputError, printable
@@ -17,7 +18,6 @@ from crosslign.files.text import read_text
 from crosslign.files.walk import files_below
 from crosslign.provenance.causes import OTHER_CODE, Causes, changed_keys, other_code
 from crosslign.reporting.cell import Cell
-from crosslign.reporting.layout import full_name
 from crosslign.reporting.significance import LEVEL, Reader, holm, paired_bootstrap, resamples_of, resamples_reader
 from crosslign.reporting.values import cell_parts, fill_cell, fill_cells, run_values
 from crosslign.tasks.records import records_of

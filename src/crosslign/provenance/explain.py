@@ -14,6 +14,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
+from crosslign.config.baselines import full_name, notes_at, unique_names
 from crosslign.config.cells import layout_of, resolve_table
 from crosslign.config.project import Project
 from crosslign.console import number_of
@@ -23,7 +24,6 @@ from crosslign.paths import PUBLISHED
 from crosslign.provenance.chain import Link, chain
 from crosslign.registry import nearest
 from crosslign.reporting.cell import Cell
-from crosslign.reporting.layout import full_name, notes_at, unique_names
 from crosslign.reporting.published import Figure, published_of
 from crosslign.reporting.values import cell_or_gap, cell_parts, cell_value
 

@@ -17,7 +17,7 @@ from crosslign.config.claims import KINDS
 from crosslign.errors import InputError
 from crosslign.files import sheets, write_text
 from crosslign.reporting.cell import Cell
-from crosslign.reporting.formats import markdown_escape, templates
+from crosslign.reporting.markup import markdown_escape, templates
 from crosslign.reporting.published import Published, read_published
 from crosslign.reporting.significance import Reader, resamples_of, resamples_reader
 from crosslign.reporting.ties import Row, degrees_of

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import functools
-import itertools
-import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
-
 from crosslign.files import sheets, write_text
-from crosslign.reporting.cell import Cell
 from crosslign.reporting.layout import PrintedCell, PrintedTable, by_letter, lay_out
+from crosslign.reporting.markup import column_groups, latex_escape, markdown_escape, templates
 from crosslign.tasks.records import NAMES
 
 CSV_COLUMNS = (
@@ -25,42 +19,6 @@ CSV_COLUMNS = (
 """Of a table's CSV. `ours`, its deviation and its interval are unscaled; times `scale_by` they are what `published` and `delta` are in."""
 PAGE_ROWS = 45
 """Rows of a table that a page of print holds."""
-LATEX = {
-    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "→": r"$\rightarrow$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "±": r"$\pm$",
-    "–": "--", "—": "---", "−": "$-$", "≤": r"$\leq$", "τ": r"$\tau$", "λ": r"$\lambda$", "∗": "$*$", "×": r"$\times$", "†": r"$\dagger$",
-    "‡": r"$\ddagger$", "…": r"\ldots{}", "‘": "`", "’": "'", "“": "``", "”": "''", "<": r"\textless{}", ">": r"\textgreater{}",
-    "|": r"\textbar{}", "[": "{[}", "]": "{]}", "*": "{*}", "≈": r"$\approx$",
-}  # fmt: skip
-"""How characters are written for LaTeX; a bracket or a star at the start of a row would be read as an argument of the row before it."""
-ACCENTED = frozenset("ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝßàáâãäåæçèéêëìíîïñòóôõöøùúûüýÿ")
-"""Letters beyond ASCII that every LaTeX prints from its standard fonts."""
-
-
-@functools.cache
-def templates() -> Environment:
-    """Return the environment of the package's templates; HTML is escaped."""
-    environment = Environment(
-        loader=PackageLoader("crosslign.reporting", "templates"),
-        autoescape=select_autoescape(["html"]),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.globals["column_groups"] = column_groups
-    return environment
-
-
-def column_groups(columns: Sequence[Mapping[str, str]]) -> list[tuple[str, int]]:
-    """Return the headings that span neighbouring columns, with how many each spans."""
-    return [(name, len(list(group))) for name, group in itertools.groupby(columns, key=lambda column: column["group"])]
-
-
-def markdown_escape(text: str) -> str:
-    """Return text with a backslash before whatever Markdown would read as markup: lists, headings, entities and formulas, too."""
-    escaped = re.sub(r"([\\`*_{}\[\]<>|&$~#])", r"\\\1", text)
-    return re.sub(r"^(\d{0,9})([-+=.)])(?=[-=]*(\s|$))", r"\1\\\2", escaped)
 
 
 def _markdown_cell(cell: PrintedCell, reduced: bool) -> str:
@@ -94,15 +52,10 @@ def as_markdown(table: PrintedTable) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _record(cell: Cell) -> str:
-    """Return which record of its score file a cell shows: evaluation, subset, metric, protocol and direction."""
-    return "/".join(str(cell.records[0].get(key, "")) for key in NAMES) if cell.records else ""
-
-
 def _csv_line(cell: PrintedCell, letters: Sequence[str]) -> list[Any]:
     """Return the fields of a cell, as `CSV_COLUMNS` has them between its column and its group."""
     value = cell.value
-    records = dict.fromkeys(filter(None, map(_record, value.leaves)))
+    records = dict.fromkeys("/".join(str(leaf.records[0].get(key, "")) for key in NAMES) for leaf in value.leaves if leaf.records)
     notes = sorted({letter for part in (*letters, cell.letters) if part for letter in part.split(",")}, key=by_letter)
     return [
         *(value.text or value.ours, value.std, value.seeds or "", value.printed, value.ci_low, value.ci_high),
@@ -120,21 +73,6 @@ def as_csv(table: PrintedTable) -> str:
             line = _csv_line(cell, (letters, row.letters))
             lines.append([table.id, row.name, column["name"], *line, row.block, row.system, scale_by])
     return sheets.as_csv(CSV_COLUMNS, lines)
-
-
-def _latin(character: str) -> str:
-    """Return a character without its accents, or `?` where it has no ASCII form; nothing for an accent that stands alone."""
-    plain = unicodedata.normalize("NFKD", character).encode("ascii", "ignore").decode()
-    return "".join(LATEX.get(c, c) for c in plain) or ("" if unicodedata.combining(character) else "?")
-
-
-def latex_escape(text: str) -> str:
-    """Return a text that LaTeX prints as it stands; characters that pdfLaTeX has no font for are only seen by XeLaTeX and LuaLaTeX."""
-    pieces = []
-    for known, run in itertools.groupby(text, lambda c: c.isascii() or c in LATEX or c in ACCENTED):
-        piece = "".join(LATEX.get(c, c) for c in run)
-        pieces.append(piece if known else rf"{{\ifdefined\Umathchar {piece}\else {''.join(map(_latin, piece))}\fi}}")
-    return "".join(pieces)
 
 
 def _latex_cell(cell: PrintedCell, reduced: bool) -> str:
@@ -175,10 +113,6 @@ def _latex_rows(table: PrintedTable) -> list[str]:
     return lines
 
 
-def _latex_notes(table: PrintedTable) -> list[str]:
-    return [(rf"\textsuperscript{{{letter}}} " if letter else "") + latex_escape(text) + r"\\" for letter, text in table.footnotes]
-
-
 def _chosen(table: PrintedTable) -> PrintedTable:
     """Return the table of those columns alone that LaTeX prints, with the footnotes that are left."""
     if not table.latex:
@@ -201,7 +135,8 @@ def as_latex(table: PrintedTable) -> str:
     caption = rf"\caption{{{latex_escape(table.title)}. {latex_escape(table.caption)}}}"
     label = rf"\label{{tab:{table.id.replace('_', '-')}}}"
     columns, heads, rows = "l" + "r" * len(table.columns), _latex_heads(table), _latex_rows(table)
-    notes = [r"\par\smallskip\raggedright\footnotesize", *_latex_notes(table)]
+    notes = [r"\par\smallskip\raggedright\footnotesize"]
+    notes += [(rf"\textsuperscript{{{letter}}} " if letter else "") + latex_escape(text) + r"\\" for letter, text in table.footnotes]
     needs = r"% needs: \usepackage{booktabs,xcolor,graphicx,longtable}"
     if len(table.rows) > PAGE_ROWS:
         body = [rf"{caption}{label}\\", *heads, r"\endfirsthead", *heads, r"\endhead", *rows, r"\bottomrule"]

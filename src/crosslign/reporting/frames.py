@@ -8,13 +8,13 @@ from typing import Any
 
 import pandas as pd
 
+from crosslign.config.baselines import unique_names
 from crosslign.config.cells import resolve_table
 from crosslign.config.project import Project
 from crosslign.errors import InputError
 from crosslign.files.lineage import is_sidecar
 from crosslign.files.records import read_json
 from crosslign.registry import nearest
-from crosslign.reporting.layout import unique_names
 from crosslign.reporting.values import fill_cells
 from crosslign.tasks.records import checked_records
 

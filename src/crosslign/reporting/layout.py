@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from crosslign.config.baselines import baseline_words, named_columns, named_rows
+from crosslign.config.baselines import baseline_words, named_columns, notes_at, unique_names
 from crosslign.config.cells import ONLY_PUBLISHED, layout_of
 from crosslign.console import number_of
-from crosslign.errors import printable
+from crosslign.errors import one_line, printable
 from crosslign.files.lineage import licences_and_heads
 from crosslign.reporting.budget import budget_note, tuning_note
 from crosslign.reporting.cell import Cell
@@ -113,29 +113,6 @@ class PrintedTable:
         return [cell for row in self.rows for cell in row.cells]
 
 
-def one_line(text: str) -> str:
-    """Return a text of the configuration as a table shows it: on one line, without control codes."""
-    return " ".join(printable(text).split())
-
-
-def full_name(entry: Mapping[str, Any]) -> str:
-    """Return the label of a row or column behind its group, where it has one, as sorted HTML shows it."""
-    return ": ".join(filter(None, (entry.get("group", ""), entry["label"])))
-
-
-def unique_names(entries: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the labels of rows or columns; equal ones carry their group, if they are still equal also system or published model.
-
-    Args:
-        entries: `label`, and where they have one `group`, `system` and `published`, as a table's entry has them.
-    """
-    labels = [entry["label"] for entry in entries]
-    names = [full_name(entry) if labels.count(entry["label"]) > 1 else entry["label"] for entry in entries]
-    keys = [entry.get("system", entry.get("published", "")) for entry in entries]
-    named = [f"{n} ({key})" if names.count(n) > 1 and isinstance(key, str) and key else n for n, key in zip(names, keys, strict=True)]
-    return [one_line(f"{n}, {named[:at].count(n) + 1}" if n in named[:at] else n) for at, n in enumerate(named)]
-
-
 def by_letter(letters: str) -> tuple[int, str]:
     """Return what footnotes are sorted by: a to z, then aa, ab and so on."""
     return len(letters), letters
@@ -219,16 +196,6 @@ def _printed_cell(cell: Cell, notes: _Footnotes, table_notes: list[str], *, scal
     delta = "" if reduced else _delta(cell, scale_by, decimals)
     details = printable(_details(cell, scale_by, decimals))
     return PrintedCell(ours, published, notes.join(texts), sign, "best" in cell.marks, details, cell, scale_by, delta)
-
-
-def notes_at(resolved: Mapping[str, Any], row: int | None, column: str | None) -> list[str]:
-    """Return the texts of the footnotes at a row (by its number), a column (by its label), the cell where both meet, or the table."""
-    found = []
-    for note in resolved["footnotes"]:
-        at = note.get("at", {})
-        if at.get("column") == column and (row in named_rows(at, resolved["rows"]) if "row" in at or "number" in at else row is None):
-            found.append(note["text"])
-    return found
 
 
 def scaled_title(title: str, scale: str, stand_in: bool) -> str:

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from crosslign.console import number_of
-from crosslign.reporting.cell import Cell
 from crosslign.reporting.layout import PrintedCell, PrintedTable
 
 FACTORS = {"": 1, "k": 1e3, "M": 1e6}
@@ -96,18 +95,14 @@ def _leader(table: PrintedTable) -> str:
     places = range(len(table.columns))
     contested = sum(any(row.cells[index].best for row in table.rows) for index in places)
     if not wins:
-        compared = [sum(_counts(row.cells[index].value) for row in table.rows) > 1 for index in places]
+        values = [[row.cells[index].value for row in table.rows] for index in places]
+        compared = [sum(cell.ours is not None and cell.seeds > 0 and not cell.collapsed for cell in column) > 1 for column in values]
         return f"Systems are equal in {_columns(sum(compared))} that can be compared." if any(compared) else ""
     count = max(wins.values())
     first = [row.name for number, row in enumerate(table.rows) if wins[number] == count]
     leaders = " and ".join(first) if len(first) < 3 else f"{len(first)} rows"
     share = "" if contested == 1 else f"{count} of "
     return f"{leaders} {'is' if len(first) == 1 else 'are each'} best in {share}{_columns(contested)} in which systems differ."
-
-
-def _counts(cell: Cell) -> bool:
-    """Tell whether a cell holds a score that is compared with others."""
-    return cell.ours is not None and bool(cell.seeds) and not cell.collapsed
 
 
 def _beyond_chance(table: PrintedTable) -> str:

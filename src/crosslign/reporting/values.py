@@ -15,9 +15,6 @@ from crosslign.reporting.published import Published
 from crosslign.reporting.significance import LEVEL, TESTS, mark_differences, mark_intervals
 from crosslign.tasks.records import NoRecordError, find_record
 
-UNNAMED = "another group"
-"""Whose scores those are whose `origin.txt` is empty."""
-
 
 def cell_parts(resolved: Mapping[str, Any], row: int, column: int) -> list[tuple[str, Mapping[str, Any]]]:
     """Return the resolved cells that hold a cell's scores, each with its column's label; more than one for averages and sums."""
@@ -36,7 +33,7 @@ def origins(results: Path, scores: Sequence[str]) -> list[str]:
     """
     notes = dict.fromkeys(note for score in scores for note in origin_files(results, score))
     lines = [note.read_text(encoding="utf-8-sig", errors="replace").strip().partition("\n")[0][:200] for note in notes]
-    return sorted({line or UNNAMED for line in lines})
+    return sorted({line or "another group" for line in lines})
 
 
 def fill_cell(cell: Mapping[str, Any], results: Path) -> Cell:

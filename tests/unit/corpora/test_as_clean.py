@@ -88,7 +88,7 @@ def test_too_small_a_sample_is_refused(tmp_path, clean, rows, message):
 
 
 def test_the_report_shows_the_rows_on_both_sides(tmp_path, clean):
-    from crosslign.reporting.formats import templates
+    from crosslign.reporting.markup import templates
     from crosslign.reporting.report import corpus_rows
 
     step = built(tmp_path, [(row["a_text"], row["b_text"]) for row in clean[1] if row["a_lang"] == "de"] + [("<b>", "x" * 40)], clean[0])

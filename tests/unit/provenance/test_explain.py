@@ -8,13 +8,13 @@ import pytest
 from ruamel.yaml import YAML
 from small_chain import MATRIX, ROOT, RUN, SCORE, TABLES, build_chain, made, record
 
+from crosslign.config.baselines import unique_names
 from crosslign.config.load import load_project
 from crosslign.errors import InputError
 from crosslign.files.lineage import checksum
 from crosslign.paths import Paths
 from crosslign.provenance.chain import chain
 from crosslign.provenance.explain import explain, find_cell
-from crosslign.reporting.layout import unique_names
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from crosslign.reporting.formats import markdown_escape
+from crosslign.reporting.markup import markdown_escape
 
 
 @pytest.mark.parametrize(

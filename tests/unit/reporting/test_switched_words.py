@@ -1,6 +1,6 @@
 """What the report says of code-switched views, language by language."""
 
-from crosslign.reporting.formats import templates
+from crosslign.reporting.markup import templates
 from crosslign.reporting.report import switched_words
 
 
