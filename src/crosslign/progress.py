@@ -8,7 +8,7 @@ import time
 
 from crosslign.durations import duration
 
-FIRST_SECONDS, MOST_SECONDS = 10.0, 120.0
+FIRST_SECONDS, MOST_SECONDS = 20.0, 300.0
 """Lines of progress are as far apart as the work is old, within these bounds."""
 ONLY_IN_FILE = {"only_in_file": True}
 """`extra=` of a message that a job's log has and the screen is spared."""
@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 
 class Pace:
-    """Says when the next line of progress is due: work that takes long says so at ever longer intervals, up to two minutes."""
+    """Says when the next line of progress is due: work that takes long says so at ever longer intervals, up to five minutes."""
 
     def __init__(self) -> None:
         self.start = self._last = time.monotonic()

@@ -194,8 +194,6 @@ def embed_text_set(
         facts = _encode(task, devices, threads, head, shards, rows)
         shards.finish(out)
     device, counts = torch.device(devices[0]).type, shards.counts()
-    if truncated := counts["truncated"]:
-        log.info("%d of %d texts were cut to %d tokens", truncated, rows, readout.get("max_length", 1 << 30))
     if unknown := in_words(counts.get("unknown_tokens", {})):
         log.warning("%s: %s: its vectors say nothing of them", texts.parent.name, unknown)
     return {"rows": rows, **facts, "dtype": dtype, **counts, "device": device, "devices": len(devices)}
