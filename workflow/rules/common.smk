@@ -26,6 +26,7 @@ from crosslign.config.mining import (
     vectors_recipe,
 )
 from crosslign.config.overlap import expected_none, overlap_inputs
+from crosslign.config.priorities import job_priority
 from crosslign.config.readouts import readout as readout_entry
 from crosslign.config.resolve import (
     pace_of,

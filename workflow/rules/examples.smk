@@ -10,6 +10,7 @@ rule build_examples:
         paths.log("build_examples", "{examples}"),
     benchmark:
         paths.benchmark("build_examples", "{examples}")
+    priority: priority_of("build_examples")
     group:
         grouped("examples", "examples")
     threads: 1

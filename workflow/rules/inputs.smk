@@ -73,6 +73,11 @@ def fetch_priority(wildcards):
     return file_priority(project, wildcards.source, wildcards.file)
 
 
+def priority_of(rule):
+    """Which jobs of a rule that waits with others start first."""
+    return lambda wildcards: job_priority(project, rule, dict(wildcards.items()))
+
+
 def own_file_of(wildcards):
     """The user's own file that a `local` source copies, so that an edited one is copied again; once copied, it may go."""
     source = project.sources[wildcards.source]

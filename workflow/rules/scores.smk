@@ -16,8 +16,7 @@ rule score:
     # Scores of another group are never computed here, nor anew.
     wildcard_constraints:
         run=own_runs(paths.results),
-    # Before trainings and encodings: the last score of a large set gives its vectors' disk back.
-    priority: 20
+    priority: priority_of("score")
     group:
         grouped("scores", "run", "checkpoint", "readout", "task")
     threads: lambda w: search_threads(project, w.task)

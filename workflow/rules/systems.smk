@@ -18,7 +18,7 @@ rule tokenise:
         paths.benchmark("tokenise", "{examples}-{key}")
     wildcard_constraints:
         key=r"[0-9a-f]+",
-    priority: 10
+    priority: priority_of("tokenise")
     threads: lambda w: tokenising_threads(project, w.examples)
     resources:
         **needs("tokenise"),
@@ -47,7 +47,7 @@ rule train_system:
         paths.benchmark("train_system", "{run}")
     wildcard_constraints:
         run=r"[^/]+-s\d+",
-    priority: 10
+    priority: priority_of("train_system")
     threads: lambda w: recipe_of(w)["train"]["threads"]
     resources:
         **needs("train_system"),

@@ -33,6 +33,7 @@ rule build_view:
         paths.log("build_view", "{view}"),
     benchmark:
         paths.benchmark("build_view", "{view}")
+    priority: priority_of("build_view")
     threads: 1
     resources:
         **needs("build_view"),

@@ -40,7 +40,7 @@ def key_of(copy: Mapping[str, Any]) -> str:
 
 
 @remembered
-def _readers(project: Project) -> Mapping[str, Mapping[str, int]]:
+def readers(project: Project) -> Mapping[str, Mapping[str, int]]:
     """Return the systems that read each training set, with a seed that does: which of them, and fine-tunes in between, change no copy."""
     found: dict[str, dict[str, int]] = defaultdict(dict)
     bases = [*project.systems, *project.encoders]
@@ -56,5 +56,5 @@ def _readers(project: Project) -> Mapping[str, Mapping[str, int]]:
 @remembered
 def copy_of(project: Project, examples: str, key: str) -> dict[str, Any]:
     """Return the recipe of a copy by its name: the id of the training set, and the hash."""
-    found = (copies(project, resolve(project, *reader))[examples] for reader in _readers(project)[examples].items())
+    found = (copies(project, resolve(project, *reader))[examples] for reader in readers(project)[examples].items())
     return next(copy for copy in found if key_of(copy) == key)

@@ -23,7 +23,7 @@ class Task:
     gpus: int = 0
     cores: int = 1
     after: frozenset[str] = field(default_factory=frozenset)
-    priority: int = 0
+    priority: float = 0
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def simulate(tasks: Mapping[str, Task], gpus: int, cores: int, jobs: int, start_
         start_seconds: what the scheduler and the imports of a job add to each.
     """
     places = {name: place for place, name in enumerate(tasks)}
-    waiting, ready = _sorter(tasks), list[tuple[int, int, str]]()
+    waiting, ready = _sorter(tasks), list[tuple[float, int, str]]()
     waiting.prepare()
     running: list[tuple[float, str]] = []
     now, used, free_gpus, free_cores = 0.0, 0.0, gpus, cores

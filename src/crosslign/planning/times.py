@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 
 from crosslign.config.loads import EMBED_RULES, declared_hours
+from crosslign.config.priorities import job_priority
 from crosslign.config.project import Project
 from crosslign.config.resources import load_of, stage_of
 from crosslign.config.targets import target_names
@@ -16,8 +17,6 @@ from crosslign.planning.graph import Graph, Planned
 from crosslign.planning.mining import MINING_SECONDS
 from crosslign.planning.simulation import Task, longest_path, simulate
 
-PRIORITIES = {"score": 20, "train_system": 10}
-"""As the rules have them."""
 CPU_SECONDS_A_MB = {"build_corpus": 0.2, "build_evaluation": 0.2, "build_view": 1.0, "build_examples": 0.2}
 SCORE_SECONDS, OTHER_SECONDS = 20.0, 10.0
 DOWNLOADED_MB_A_SECOND = 25.0
@@ -62,7 +61,7 @@ def tasks_of(project: Project, graph: Graph, means: Mapping[str, float]) -> dict
     for name, job in graph.items():
         gpus = project.gpus if job.rule == "train_system" or job.rule in EMBED_RULES or job.rule in MINING_SECONDS else 0
         seconds = job_seconds(project, job, means) if job.to_run and job.rule not in targets else 0.0
-        made[name] = Task(seconds, gpus, 1 if job.to_run else 0, job.after, PRIORITIES.get(job.rule, 0))
+        made[name] = Task(seconds, gpus, 1 if job.to_run else 0, job.after, job_priority(project, job.rule, job.wildcards))
     return made
 
 
