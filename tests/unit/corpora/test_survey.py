@@ -118,3 +118,19 @@ def test_the_command_says_so_where_the_network_is_switched_off(monkeypatch, caps
     monkeypatch.setenv("CROSSLIGN_OFFLINE", "1")
     assert main(["doctor", "--sources"]) == 3
     assert "CROSSLIGN_OFFLINE" in capsys.readouterr().err
+
+
+def test_a_base_encoder_is_asked_for_and_the_beginning_of_a_commits_name_is_told(online, monkeypatch):
+    import huggingface_hub
+
+    whole, asked = "c67f260" + "0" * 33, []
+    monkeypatch.setattr(huggingface_hub.HfApi, "repo_info", lambda self, name, repo_type, revision: SimpleNamespace(sha=whole))
+    monkeypatch.setattr(huggingface_hub, "get_hf_file_metadata", lambda address: asked.append(address) or SimpleNamespace(size=500))
+    encoders = {"short": {"hub": "lab/a", "revision": "c67f260"}, "whole": {"hub": "lab/b", "revision": whole}, "own": {"path": "x"}}
+    project = SimpleNamespace(sources={}, encoders=encoders)
+    heads = survey(project, [SimpleNamespace(source=name, file="any") for name in encoders])
+    assert [head.state for head in heads] == ["short name", "there"]
+    assert heads[0].said == f"c67f260 is the beginning of a commit's name, which the hub says is {whole}"
+    assert [f"/lab/{name}/resolve/{whole}/config.json" in address for name, address in zip("ab", asked, strict=True)] == [True, True]
+    assert lost(heads) == []
+    assert heads[0].said in "\n".join(survey_lines(heads))

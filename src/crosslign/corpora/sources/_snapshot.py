@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,8 @@ from crosslign.errors import NetworkError
 
 MODEL_FILES = (".json", ".txt", ".safetensors", ".model", ".md", ".vocab", ".bpe")
 """Files of a model's folder that are kept: no pickles, no code, no other framework's weights."""
+SHORT = re.compile(r"[0-9a-f]{7,39}")
+"""The beginning of a commit's name, where nobody has the whole one."""
 NO_HUB = "missing the 'X-Repo-Commit' header"
 """What the client says of an answer that is none of a hub's."""
 PORTAL = "Open the hub's page in a browser: your network may want you to sign in first; where HF_ENDPOINT is set, mend it"
@@ -68,6 +71,22 @@ def _of_web_client(error: Exception) -> bool:
     return type(error).__module__.startswith(("httpx", "httpcore"))
 
 
+def commit_of(repository: str, revision: str | None, kind: str = "model") -> str | None:
+    """Return the commit that the beginning of its name stands for; any other revision as it is.
+
+    The hub's own client asks for files by the whole name alone, while the hub says which it is; without network the cache does.
+    """
+    import huggingface_hub
+
+    if revision is None or not SHORT.fullmatch(revision):
+        return revision
+    if is_offline():
+        named = huggingface_hub.file_download.repo_folder_name(repo_id=repository, repo_type=kind)
+        kept = Path(huggingface_hub.constants.HF_HUB_CACHE, named, "snapshots").glob(f"{revision}*")
+        return next((folder.name for folder in kept), revision)
+    return huggingface_hub.HfApi().repo_info(repository, repo_type=kind, revision=revision).sha or revision
+
+
 def snapshot(what: str, repository: str, revision: str | None, patterns: Sequence[str]) -> Path:
     """Return the folder of a repository's files in the hub's cache, downloaded first where the network may be used.
 
@@ -85,7 +104,8 @@ def snapshot(what: str, repository: str, revision: str | None, patterns: Sequenc
     at = revision or "main"
     do = f"With network run `hf download {repository} --revision {at}` into the same HF_HOME, or name a folder"
     try:
-        return Path(snapshot_download(repository, revision=revision, allow_patterns=list(patterns), local_files_only=is_offline()))
+        commit = commit_of(repository, revision)
+        return Path(snapshot_download(repository, revision=commit, allow_patterns=list(patterns), local_files_only=is_offline()))
     except Exception as error:
         if problem := hub_error(what, error, f"hub:{repository}@{at}", do):
             raise problem from error

@@ -8,7 +8,7 @@ from typing import Any
 
 from crosslign.corpora import SOURCES
 from crosslign.corpora.sources._network import is_offline
-from crosslign.corpora.sources._snapshot import hub_error
+from crosslign.corpora.sources._snapshot import commit_of, hub_error
 from crosslign.corpora.sources._splits import files_of, join
 from crosslign.files.checksums import copy_summed
 
@@ -31,12 +31,13 @@ def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> str
     kind = source.get("repo_type", "dataset" if "split" in source else "model")
 
     def get(path: str) -> Path:
-        return Path(huggingface_hub.hf_hub_download(source["hub"], path, repo_type=kind, revision=revision, local_files_only=is_offline()))
+        return Path(huggingface_hub.hf_hub_download(source["hub"], path, repo_type=kind, revision=commit, local_files_only=is_offline()))
 
     try:
+        commit = commit_of(source["hub"], revision, kind)
         if "split" not in source:
             return copy_summed(get(path), dest)
-        listed = huggingface_hub.list_repo_files(source["hub"], repo_type=kind, revision=revision)
+        listed = huggingface_hub.list_repo_files(source["hub"], repo_type=kind, revision=commit)
         return join(files_of(listed, source.get("name", ""), source["split"], f"hub:{source['hub']}"), get, source.get("rows"), dest)
     except Exception as error:
         if problem := hub_error(str(file["name"]), error, f"hub:{source['hub']}@{revision or 'main'}/{path}"):

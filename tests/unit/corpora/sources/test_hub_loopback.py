@@ -13,16 +13,22 @@ import pytest
 
 BODY, COMMIT = b"text\n" * 100, "0" * 40
 ASK = """
-import json, sys
+import json, os, sys
 from pathlib import Path
 from crosslign.corpora.sources.hub import fetch
 said = {}
-for mode in sys.argv[2:]:
+def ask(mode, digits, name):
     try:
-        fetch({"hub": f"a/{mode}", "repo_type": "dataset", "revision": "0" * 40}, {"name": "a.txt"}, Path(sys.argv[1], mode))
-        said[mode] = [Path(sys.argv[1], mode).read_text(), ""]
+        fetch({"hub": f"a/{mode}", "repo_type": "dataset", "revision": "0" * digits}, {"name": "a.txt"}, Path(sys.argv[1], name))
+        said[name] = [Path(sys.argv[1], name).read_text(), ""]
     except Exception as error:
-        said[mode] = [type(error).__name__, str(error)]
+        said[name] = [type(error).__name__, str(error)]
+for mode in sys.argv[2:]:
+    ask(mode, 40, mode)
+ask("short", 7, "short")
+ask("none", 8, "none")
+os.environ["CROSSLIGN_OFFLINE"] = "1"
+ask("short", 7, "short, offline")
 print(json.dumps(said))
 """
 """The client reads its settings when it is imported, so that it is asked in a process of its own."""
@@ -44,7 +50,11 @@ class Hub(BaseHTTPRequestHandler):
         status, body, headers = 200, BODY, {"ETag": '"abc"', "X-Repo-Commit": COMMIT}
         if "/resolve/" in self.path:
             self.tokens.add(self.headers.get("Authorization", ""))
-        if "/gated/" in self.path:
+        if self.path == f"/api/datasets/a/short/revision/{COMMIT[:7]}":
+            body, headers = json.dumps({"id": "a/short", "sha": COMMIT}).encode(), {"Content-Type": "application/json"}
+        elif "/revision/" in self.path or f"/resolve/{COMMIT[:7]}/" in self.path:
+            status, body, headers = 404, b"", {"X-Error-Code": "RevisionNotFound", "X-Error-Message": "Invalid rev id"}
+        elif "/gated/" in self.path:
             status, body, headers = 403, b"", {"X-Error-Code": "GatedRepo", "X-Error-Message": "Access is restricted"}
         elif "/portal/" in self.path:
             body, headers = b"<html><body>sign in</body></html>", {"Content-Type": "text/html"}
@@ -104,3 +114,12 @@ def test_a_store_that_fails_says_how_to_do_without(said):
     kind, words = said["xet"]
     assert kind == "TransientError"
     assert "HF_HUB_DISABLE_XET=1" in words
+
+
+def test_the_beginning_of_a_commits_name_is_made_whole_by_the_hub_and_by_the_cache(said):
+    """The server gives no file by it."""
+    assert said["short"] == [BODY.decode(), ""]
+    assert said["short, offline"] == [BODY.decode(), ""]
+    kind, words = said["none"]
+    assert kind == "NetworkError"
+    assert "Invalid rev id" in words
