@@ -8,9 +8,10 @@ threshold for all draws: the best of each draw would be the luckiest, whose gap 
 
 Intervals are those of 2,000 draws of r, w and a: plants are weighted by a Dirichlet distribution (Rubin 1981, doi:10.1214/aos/1176345338)
 that holds half an imagined plant more for each outcome, so that a share by itself has Jeffreys' interval (Brown, Cai and DasGupta 2001,
-doi:10.1214/ss/1009213286) and no find among p plants is not taken for none among a million sentences. E varies for given shares as binomial
-and Poisson counts do, and so T is drawn with that variance. T r and wrong pairs are then drawn, for what is asked is what this output
-holds, not what others of its kind would.
+doi:10.1214/ss/1009213286) and no find among p plants is not taken for none among a million sentences. What is asked is what this output
+holds, not what others of its kind would: for given shares right pairs vary as binomial counts do, wrong ones as Poisson counts. Both are
+drawn once, along the thresholds, and T is what E leaves: a draw with more wrong pairs by chance has fewer translations, and so more
+sentences that could be in a wrong pair. Drawn apart, the two would cancel where in truth they add, and precision's interval be too narrow.
 
 All of this supposes that plants are text of the sides' kind. `unlike` says where length and neighbourhood show that they are not.
 """
@@ -107,21 +108,22 @@ class _Shares:
         return drawn
 
 
-def _translations(mined: int, paired: np.ndarray, lone: np.ndarray, in_all: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Draw how many sentences have a translation: float64 [draws].
+def _counts(shares: np.ndarray, number: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Draw how many of `number` [draws, 1] items reach each threshold, by the shares that do [draws, t]: int64 [draws, t].
 
-    The sides are themselves a sample: for given shares the number that is mined varies as a binomial and a Poisson count do.
-
-    Args:
-        mined: pairs at one threshold.
-        paired, lone: draws of the shares of sentences with and without a translation that are in any pair.
-        in_all: draws of the wrong pairs that there would be if no sentence had a translation.
-        rng: of the variation.
+    One that reaches a threshold reaches all below it, so each threshold's items are drawn among those of the one below.
     """
-    gap = (paired - lone).clip(min=1e-9)
-    middle = ((mined - in_all) / gap).clip(0)
-    variance = middle * (paired * (1 - paired)).clip(0) + (in_all - middle * lone).clip(0)
-    drawn: np.ndarray = middle + np.sqrt(variance) * rng.standard_normal(len(gap)) / gap
+    of = np.divide(shares[:, 1:], shares[:, :-1], out=np.zeros_like(shares[:, 1:]), where=shares[:, :-1] > 0).clip(0, 1)
+    drawn = [rng.binomial(number[:, 0], shares[:, 0].clip(0, 1))]
+    for at in range(of.shape[1]):
+        drawn.append(rng.binomial(drawn[-1], of[:, at]))
+    return np.stack(drawn, axis=1)
+
+
+def _wrong(means: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Draw how far the wrong pairs that reach each threshold are from their mean, those above among those below: float64 [draws, t]."""
+    steps = (means - np.append(means[:, 1:], np.zeros((len(means), 1)), axis=1)).clip(0)
+    drawn: np.ndarray = (rng.poisson(steps) - steps)[:, ::-1].cumsum(axis=1)[:, ::-1]
     return drawn
 
 
@@ -145,13 +147,16 @@ def curve(pairs: Pairs, sizes: tuple[int, int], found: Found, retrieval: Retriev
     alone = [shares.lone(side) for side in sides]
     lone, in_all = np.mean(alone, axis=0), np.mean([sizes[side == "target"] * one for side, one in zip(sides, alone, strict=True)], axis=0)
     best = np.where(mined > 0, (right + in_wrong - lone).mean(0), -np.inf).argmax()
-    translations = _translations(mined[best], (right + in_wrong)[:, best], lone[:, best], in_all[:, best], rng).clip(0, min(sizes))[:, None]
-    wrong = (in_all + translations * (in_wrong - lone)).clip(0)
-    whole = np.broadcast_to(np.round(translations).astype(np.int64), right.shape)
+    gap, most = (right + in_wrong - lone)[:, [best]].clip(min=1e-9), min(sizes)
+    middle = np.round(((mined[best] - in_all[:, [best]]) / gap).clip(0, most)).astype(np.int64)
+    more_right = _counts(right, middle, rng) - middle * right
+    more_wrong = _wrong((in_all + middle * (in_wrong - lone)).clip(0), rng)
+    translations = ((mined[best] - in_all[:, [best]] - (more_right + more_wrong)[:, [best]]) / gap).clip(0, most)
+    wrong = (in_all + translations * (in_wrong - lone) + more_wrong).clip(0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        precision = 1 - (rng.poisson(wrong) / mined).clip(0, 1)
-        recall = rng.binomial(whole, right.clip(0, 1)) / whole
-    recall = np.where(whole > 0, recall, right)
+        precision = 1 - (wrong / mined).clip(0, 1)
+        recall = ((translations * right + more_right) / translations).clip(0, 1)
+    recall = np.where(translations > 0, recall, right)
     return Curve(
         grid,
         mined,

@@ -11,7 +11,7 @@ from crosslign.paths import MINED_SIDES, PLANT_SIDES
 from crosslign.stages import STAGES
 
 
-@STAGES.register(version=3)
+@STAGES.register(version=4)
 def mine_calibrate(job: Job) -> None:
     """Hide known pairs among the two sides and find them again."""
     recipe, near, devices = job.params["recipe"], read_neighbours(job.inputs["neighbours"]), all_devices()
