@@ -17,6 +17,7 @@ from crosslign.config.loads import (
     Load,
     Wildcards,
     compared,
+    drawn_first,
     examples_mb,
     files_mb,
     filters_of,
@@ -77,6 +78,16 @@ def search_gpus(project: Project, task: str) -> int:
     return min(1, project.gpus) if compared(project, task) > MANY_COMPARED else 0
 
 
+def _read_minutes(load: Load) -> float:
+    """Return the minutes that a corpus' source takes to read."""
+    return load.reading * load.read_mb / 500
+
+
+def _filter_minutes(load: Load) -> float:
+    """Return the minutes that a corpus' filters take in one process."""
+    return load.slowness * load.filtered_mb / 200
+
+
 def _asked(rule: str, load: Load) -> Need:
     """Return what the first attempt asks for."""
     text, read, model, vectors = load.text_mb, load.read_mb, load.parameters, load.vectors_mb
@@ -91,7 +102,7 @@ def _asked(rule: str, load: Load) -> Need:
             ("build_corpus", "filter_shards"),
             (
                 2000 + 1.5 * text + 2.5 * load.held_mb,
-                30 + load.reading * read / 500 + load.slowness * load.filtered_mb / 200,
+                30 + _read_minutes(load) + _filter_minutes(load),
                 text + load.staged_mb,
             ),
         ),
@@ -130,10 +141,18 @@ def file_priority(project: Project, source: str, name: str) -> float:
 
 
 def corpus_threads(project: Project, corpus: str) -> int:
-    """Return the processes that a corpus' filters or reader get: more than one only where its own files, as published, keep them busy."""
+    """Return the processes that a corpus' filters or reader get: more than one only where its own files, as published, keep them busy.
+
+    Where a sample is drawn first, filters see few rows: more processes wait for the one that reads, unless languages are identified and
+    that is declared to take longer than to read.
+    """
     entry = project.corpora[corpus]
-    apart = filters_of(project, corpus).difference(REMEMBERING) or entry.get("reader") in PARSING
-    if project.stand_in or "source" not in entry or not apart:
+    parsed = entry.get("reader") in PARSING
+    if project.stand_in or "source" not in entry or not (parsed or filters_of(project, corpus).difference(REMEMBERING)):
+        return 1
+    load = load_of(project, "build_corpus", {"corpus": corpus})
+    costly = load.slowness > 1 and _filter_minutes(load) > _read_minutes(load)
+    if drawn_first(project, corpus) and not (parsed or costly):
         return 1
     return FILTER_PROCESSES if files_mb(project, corpus, unpacked_by=1.0) > BUSY_MB else 1
 
