@@ -56,6 +56,8 @@ MANY_COMPARED = 1e10
 SEARCH_THREADS = 8
 GPU_SPEED = 20.0
 """How many times as fast as so many threads one GPU searches, at the least: reckoned from its peak, not measured."""
+KEY_BYTES = {"float32": 4, "float16": 2}
+"""Of a number of a queue's keys, as stored."""
 TAUGHT = 8.0
 """Size of a pair with a teacher's vector of some 400 numbers, beside that of the pair alone."""
 LARGE_MB = 100.0
@@ -75,7 +77,7 @@ class Load:
         staged_mb: disk that it needs while it runs, and gives back.
         kept_mb: disk of a trained run.
         filtered_mb: text of a corpus that goes through filters which look at a row alone: of a sample, the rows that could be drawn then.
-        held_mb: text of a sample, which stays in memory until all rows have come.
+        held_mb: text of a sample, which stays in memory until all rows have come; of a training, keys of its queue.
         slowness: how much longer than others such filters take.
         compared: pairs of sentences that a search compares.
         gpus: devices that search; without one, threads do.
@@ -286,24 +288,31 @@ def _training(project: Project, w: Wildcards) -> Load:
     recipe = run_recipe(project, w["run"])
     text = sum(examples_mb(project, name) for name in {term["examples"] for term in recipe["terms"]})
     text += sum(corpus_mb(project, name) for name in selection_sets(project, recipe))
-    kept, working = _training_mb(project, w["run"], recipe)
-    return Load(text, parameters(project, w["run"]), declared_hours(project, w["run"]) or None, staged_mb=working, kept_mb=kept)
+    hours, keys = declared_hours(project, w["run"]) or None, _keys_mb(project, w["run"], recipe)
+    kept, working = _training_mb(project, w["run"], recipe, keys)
+    return Load(text, parameters(project, w["run"]), hours, staged_mb=working, kept_mb=kept, held_mb=keys or 0.0)
 
 
-def _training_mb(project: Project, run: str, recipe: Mapping[str, Any]) -> tuple[float, float]:
+def _keys_mb(project: Project, run: str, recipe: Mapping[str, Any]) -> float | None:
+    """Return the size of the rings of keys, one a member or one a language, in the type that they are stored in; None without a queue."""
+    queues = [part for part in recipe.get("parts", {}).values() if part["kind"] == "momentum_queue"]
+    members = len(encoders_trained(project, split_run(project, run)[0]))
+    dimension = Load(parameters=parameters(project, run) / members).dimension
+    rings = [(len(part.get("langs") or ()) or members) * part["size"] * KEY_BYTES[part.get("store", "float32")] for part in queues]
+    return sum(rings) * dimension / 1e6 if queues else None
+
+
+def _training_mb(project: Project, run: str, recipe: Mapping[str, Any], keys: float | None) -> tuple[float, float]:
     """Return the disk of a run's folder, and of its working folder at its fullest.
 
     The run holds the weights (4 bytes a parameter) of each name that it keeps. While it trains there are two checkpoints and a third in
-    the making: weights and AdamW's two moments, and of a momentum queue the copies and its rings of keys, one a member or one a language;
-    and of each name that a dev evaluation chooses the best model now, those of both checkpoints, and one in the making. Names that share
-    a step share its files, which is not counted on.
+    the making: weights and AdamW's two moments, and of a momentum queue the copies and its keys; and of each name that a dev evaluation
+    chooses the best model now, those of both checkpoints, and one in the making. Names that share a step share its files, which is not
+    counted on.
     """
-    millions, members = parameters(project, run), len(encoders_trained(project, split_run(project, run)[0]))
-    weights, names = 4 * millions, [name for name in kept_checkpoints(recipe) if name != LAST]
-    queues = [part for part in recipe.get("parts", {}).values() if part["kind"] == "momentum_queue"]
-    dimension = Load(parameters=millions / members).dimension
-    keys = sum(4e-6 * (len(part.get("langs") or ()) or members) * part["size"] * dimension for part in queues)
-    checkpoint = 3 * weights + (weights if queues else 0.0) + keys
+    weights = 4 * parameters(project, run)
+    names = [name for name in kept_checkpoints(recipe) if name != LAST]
+    checkpoint = 3 * weights + (0.0 if keys is None else weights + keys)
     return weights * (1 + len(names)), 3 * checkpoint + 4 * len(names) * weights
 
 

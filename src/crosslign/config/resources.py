@@ -113,7 +113,11 @@ def _asked(rule: str, load: Load) -> Need:
         "measure_overlap": (2000 + 0.5 * text, 60 + text / 100, 0),
         "tokenise": (4000, 30 + read / 20, load.staged_mb),
         # Weights, gradients and AdamW's two moments are 16 bytes a parameter; momentum encoders and checkpoints in the making, more.
-        "train_system": (4000 + 24 * model + 2 * text, 60 + 120 * (load.gpu_hours or 1.5), load.kept_mb + load.staged_mb),
+        "train_system": (
+            4000 + 24 * model + 2 * text + 2 * load.held_mb,  # keys, and those of a checkpoint in the making
+            60 + 120 * (load.gpu_hours or 1.5),
+            load.kept_mb + load.staged_mb,
+        ),
         "embed": (3000 + 8 * model + 2 * text, 30 + 0.25 * model * rows_m, vectors),
         "score": (3000 + 3 * vectors, 30 + 20 * rows_m + load.search_minutes, 0),
         "draw_figure": (4000, 60, 0),

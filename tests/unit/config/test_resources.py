@@ -324,6 +324,11 @@ def test_members_of_one_encoder_count_each_and_rings_by_language_too():
     queue = known.systems["QM-MB"]["parts"]["queue"] | {"langs": ["en", "de", "fr", "sw", "zh"]}
     many = replace(known, systems={**known.systems, "QM-MB": known.systems["QM-MB"] | {"parts": {"queue": queue}}})
     assert load_of(many, "train_system", {"run": "QM-MB-s42"}).staged_mb == pytest.approx(3 * (16 * two.parameters + rings[5]))
+    halved = queue | {"store": "float16"}
+    small = replace(known, systems={**known.systems, "QM-MB": known.systems["QM-MB"] | {"parts": {"queue": halved}}})
+    assert load_of(small, "train_system", {"run": "QM-MB-s42"}).staged_mb == pytest.approx(3 * (16 * two.parameters + rings[5] / 2))
+    memory = [uncapped_need(of, "train_system", {"run": "QM-MB-s42"}).mem_mb for of in (many, small)]
+    assert memory[0] - memory[1] == pytest.approx(rings[5], abs=1)
     system = {"base": {"system": "QM-MB"}, **{key: known.systems["QM-MB"][key] for key in ("parts", "terms", "train", "readout", "seeds")}}
     on = replace(known, systems={**known.systems, "further": system}, paper_of={**known.paper_of, "further": "five_methods"})
     assert load_of(on, "train_system", {"run": "further-s42"}).staged_mb == pytest.approx(two.staged_mb)
