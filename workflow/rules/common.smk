@@ -129,6 +129,11 @@ def elsewhere():
     return workflow.remote_exec or not workflow.local_exec
 
 
+def beside_others(threads):
+    """As many threads, of this machine at most half: a job that wants all its cores waits for the end of the longest training."""
+    return threads if elsewhere() else min(threads, max(1, workflow.cores // 2))
+
+
 reruns = Reruns()
 
 

@@ -19,7 +19,7 @@ rule tokenise:
     wildcard_constraints:
         key=r"[0-9a-f]+",
     priority: priority_of("tokenise")
-    threads: lambda w: tokenising_threads(project, w.examples)
+    threads: lambda w: beside_others(tokenising_threads(project, w.examples))
     resources:
         **needs("tokenise"),
     params:
