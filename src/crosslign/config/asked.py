@@ -1,7 +1,7 @@
 """Checks that the metrics which tables, figures and selections read are metrics of their scorers, when the configuration is read.
 
-The scores would say it, too, but they come after every training. What scorers give is written down here, since importing them takes
-seconds; a test asks each of them.
+The scores would say it, too, but they come after every training. What a scorer gives, and whether the subsets of an evaluation reader are
+languages, their modules say where they register; what depends on options is written down here. A test asks each of them.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 from crosslign.config.cells import OF_ROW
 from crosslign.config.project import Project, members_named
+from crosslign.config.signatures import IMPLEMENTATIONS
 from crosslign.config.yaml_files import YamlFile, where_of
 from crosslign.errors import InputError
 from crosslign.registry import nearest
@@ -21,30 +22,6 @@ Given = tuple[Sequence[str], Sequence[str], Sequence[str]]
 NONE = ("",)
 AT_THRESHOLD = ("f1", "precision", "recall", "extracted", "recall_cap")
 OF_PROTOCOL = {"mteb": ("accuracy", "weighted_f1", "weighted_precision", "weighted_recall"), "official": ("extracted",)}
-DIRECTIONS = ("xx2en", "en2xx", "mean")
-FIXED: Mapping[str, Sequence[Given]] = {
-    "retrieval": (
-        (("accuracy",), ("", "strict", "string_equal"), DIRECTIONS),
-        (("error_rate",), NONE, DIRECTIONS),
-        (("weighted_f1",), ("mteb",), ("xx2en",)),
-    ),
-    "xsim": ((("error_rate",), NONE, ("xx2en", "en2xx")),),
-    "nearest_sentences": ((("cosine",), NONE, NONE),),
-    "clustering_purity": ((("mean_cluster_purity", "purity"), ("", "random"), NONE),),
-    "linear_classification": ((("accuracy",), NONE, NONE),),
-    "language_probe": ((("accuracy",), ("", "linear_svm"), NONE),),
-    "multiple_choice": ((("accuracy",), NONE, NONE),),
-    "pair_classification": ((("average_precision", "accuracy"), NONE, NONE),),
-    "multi_label": ((("mean_r_precision", "exact_match", "top1_in_gold", "micro_f1"), NONE, NONE),),
-}
-"""What scorers give whatever their options are."""
-BY_LANGUAGE = {
-    "bucc", "flores200", "graded", "labelled", "mewsli_x", "mlqe_pe", "mteb_sts", "multi_eurlex", "parallel_retrieval", "planted_bitext",
-    "sts17", "sts_retrieval", "sts_tsv", "tatoeba", "xcopa", "xquad_r",
-}  # fmt: skip
-"""Readers whose subsets are languages or pairs of them; what others call theirs is known when the text is read."""
-PAIRS = {"bucc", "mlqe_pe", "planted_bitext", "sts17", "sts_tsv"}
-"""Those of them whose subsets are pairs alone."""
 LANGUAGES = re.compile(r"[a-z]{2,3}([-_][A-Za-z]{2,4})?")
 """A language or pair, with a script or not, where an evaluation corpus does not list its own."""
 KINDS = ("metric", "protocol", "direction")
@@ -52,7 +29,7 @@ KINDS = ("metric", "protocol", "direction")
 
 def given(task: Mapping[str, Any]) -> list[Given] | None:
     """Return what a task's scorer gives; None for one that is not known here."""
-    options: Mapping[str, Sequence[Given]] = {
+    by_options: Mapping[str, Sequence[Given]] = {
         "bitext_mining": [(OF_PROTOCOL.get(name, AT_THRESHOLD), (name,), NONE) for name in task.get("protocols", ())],
         "sts": [(("spearman", "pearson"), ("", *task.get("aggregation", ())), NONE)],
         "average_precision": [([f"{metric}_at_{task.get('cutoff', 20)}" for metric in ("map", "mrr")], NONE, NONE)],
@@ -71,8 +48,16 @@ def given(task: Mapping[str, Any]) -> list[Given] | None:
             )
         ],
     }
-    found = {**FIXED, **options}.get(task["scorer"])
-    return None if found is None else list(found)
+    if task["scorer"] in by_options:
+        return list(by_options[task["scorer"]])
+    declared = _fact("scorers", task["scorer"], "gives")
+    return declared and [((metric,), *(tuple(part) or NONE for part in (*rest, (), ())[:2])) for metric, rest in declared.items()]
+
+
+def _fact(kind: str, name: str, fact: str) -> Any:
+    """Return what an implementation says of itself where it is registered; None where it says nothing, or there is none."""
+    found = IMPLEMENTATIONS[kind].get(name)
+    return found and found.facts.get(fact)
 
 
 def _sets(project: Project, task: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -87,10 +72,9 @@ def _sets(project: Project, task: Mapping[str, Any]) -> Iterator[Mapping[str, An
 
 def _is_subset(project: Project, entry: Mapping[str, Any], subset: str) -> bool:
     """Tell whether a corpus may have a subset of this name; yes where that is not known before it is read."""
-    if entry.get("reader") not in BY_LANGUAGE:
-        return True
-    if entry["reader"] in PAIRS and "-" not in subset:
-        return False
+    kind = _fact("evaluations", entry.get("reader", ""), "subsets")
+    if kind is None or (kind == "pairs" and "-" not in subset):
+        return kind is None
     options = entry.get("options", {})
     listed = [*options.get("subsets", []), *options.get("pairs", []), *filter(None, [options.get("subset")])]
     if listed:

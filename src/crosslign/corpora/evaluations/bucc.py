@@ -23,7 +23,7 @@ XTREME = {"sample": "dev", "training": "test"}
 """What XTREME's scripts/download_data.sh calls the official splits."""
 
 
-@EVALUATIONS.register(version=1)
+@EVALUATIONS.register(version=1, subsets="pairs")
 def read(
     files: Mapping[str, Path],
     corpora: Mapping[str, pa.Table],

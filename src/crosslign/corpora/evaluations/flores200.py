@@ -24,7 +24,7 @@ METADATA = re.compile(r"(?:^|/)metadata_(dev|devtest)\.tsv$")
 NAME = re.compile(r"(?:^|/)([a-z]{3}_[A-Z][a-z]{3})\.(dev|devtest)$")
 
 
-@EVALUATIONS.register(version=2)
+@EVALUATIONS.register(version=2, subsets="languages")
 def read(
     files: Mapping[str, Path],
     corpora: Mapping[str, pa.Table],

@@ -14,7 +14,7 @@ from crosslign.corpora.evaluations._graded import Graded, add_graded
 COLUMNS = ("id", "a_lang", "a_text", "b_lang", "b_text", "score")
 
 
-@EVALUATIONS.register(version=1)
+@EVALUATIONS.register(version=1, subsets="languages")
 def read(
     files: Mapping[str, Path],
     corpora: Mapping[str, pa.Table],

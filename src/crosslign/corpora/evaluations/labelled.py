@@ -17,7 +17,7 @@ from crosslign.errors import InputError
 Form = Literal["pair", "sentence", "sides", "graded"]
 
 
-@EVALUATIONS.register(version=2)
+@EVALUATIONS.register(version=2, subsets="languages")
 def read(
     files: Mapping[str, Path],
     corpora: Mapping[str, pa.Table],

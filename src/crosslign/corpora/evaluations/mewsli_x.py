@@ -30,7 +30,7 @@ UNKNOWN = "und"
 """Language of a prepared description: the copy does not tell it (BCP 47)."""
 
 
-@EVALUATIONS.register(version=2)
+@EVALUATIONS.register(version=2, subsets="languages")
 def read(
     files: Mapping[str, Path],
     corpora: Mapping[str, pa.Table],

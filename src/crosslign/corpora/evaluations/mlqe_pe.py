@@ -21,7 +21,7 @@ LINES = re.compile(r"(?:^|/)([a-z]{2})-([a-z]{2})-test21/(?:goldlabels/)?test21\
 COLUMNS = ("original", "translation")
 
 
-@EVALUATIONS.register(version=1)
+@EVALUATIONS.register(version=1, subsets="pairs")
 def read(
     files: Mapping[str, Path],
     corpora: Mapping[str, pa.Table],

@@ -25,7 +25,7 @@ FORMS = (".jsonl", ".jsonl.gz", ".parquet")
 SIDES = ("sentence1", "sentence2")
 
 
-@EVALUATIONS.register(version=1)
+@EVALUATIONS.register(version=1, subsets="languages")
 def read(
     files: Mapping[str, Path],
     corpora: Mapping[str, pa.Table],

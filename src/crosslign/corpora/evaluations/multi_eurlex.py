@@ -14,7 +14,7 @@ from crosslign.corpora.readers._laws import Law, read_laws
 from crosslign.errors import InputError
 
 
-@EVALUATIONS.register(version=1)
+@EVALUATIONS.register(version=1, subsets="languages")
 def read(
     files: Mapping[str, Path],
     corpora: Mapping[str, pa.Table],

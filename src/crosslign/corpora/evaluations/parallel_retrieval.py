@@ -14,7 +14,7 @@ from crosslign.corpora.evaluations._aligned import from_multiway, retrieval, say
 from crosslign.options import Positive, Texts
 
 
-@EVALUATIONS.register(version=1)
+@EVALUATIONS.register(version=1, subsets="languages")
 def read(
     files: Mapping[str, Path],
     corpora: Mapping[str, pa.Table],

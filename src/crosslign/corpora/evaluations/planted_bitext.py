@@ -16,7 +16,7 @@ from crosslign.languages import pair_of
 from crosslign.options import LangPairs, Natural, Positive
 
 
-@EVALUATIONS.register(version=1)
+@EVALUATIONS.register(version=1, subsets="pairs")
 def read(
     files: Mapping[str, Path],
     corpora: Mapping[str, pa.Table],

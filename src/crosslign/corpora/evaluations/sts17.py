@@ -24,7 +24,7 @@ UNGRADED_REST = frozenset({"tr-en"})
 """Tracks whose input goes on after the last grade: of track 6, 250 of 500 lines are graded."""
 
 
-@EVALUATIONS.register(version=1)
+@EVALUATIONS.register(version=1, subsets="pairs")
 def read(
     files: Mapping[str, Path], corpora: Mapping[str, pa.Table], name: str, langs: Sequence[str], limit: int | None, seed: int
 ) -> Evaluation:

@@ -14,7 +14,7 @@ from crosslign.corpora.evaluations.sts_tsv import grade_of
 from crosslign.corpora.written import STS_COLUMNS, files_by_lang, read_aligned
 
 
-@EVALUATIONS.register(version=1)
+@EVALUATIONS.register(version=1, subsets="languages")
 def read(
     files: Mapping[str, Path],
     corpora: Mapping[str, pa.Table],

@@ -18,7 +18,7 @@ from crosslign.options import Positive
 NAME = re.compile(r"tatoeba\.([a-z]{3})-eng\.([a-z]{3})")
 
 
-@EVALUATIONS.register(version=1)
+@EVALUATIONS.register(version=1, subsets="languages")
 def read(
     files: Mapping[str, Path],
     corpora: Mapping[str, pa.Table],

@@ -14,7 +14,7 @@ from crosslign.corpora.readers._choices import ASKED, files_of_split, read_quest
 from crosslign.corpora.readers._parts import all_parts
 
 
-@EVALUATIONS.register(version=2)
+@EVALUATIONS.register(version=2, subsets="languages")
 def read(
     files: Mapping[str, Path],
     corpora: Mapping[str, pa.Table],

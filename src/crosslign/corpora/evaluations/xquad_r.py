@@ -39,7 +39,7 @@ class _Question:
     paragraph: str
 
 
-@EVALUATIONS.register(version=2)
+@EVALUATIONS.register(version=2, subsets="languages")
 def read(
     files: Mapping[str, Path],
     corpora: Mapping[str, pa.Table],

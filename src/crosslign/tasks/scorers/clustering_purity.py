@@ -19,7 +19,7 @@ METRICS = ("mean_cluster_purity", "purity")
 PROTOCOLS = ("", "random")
 
 
-@SCORERS.register(version=1)
+@SCORERS.register(version=1, gives={"mean_cluster_purity": (("", "random"),), "purity": (("", "random"),)})
 def clustering_purity(
     task: TaskData,
     *,

@@ -15,7 +15,7 @@ from crosslign.tasks.scorers._labels import first_of_each, sides, stops_counted
 from crosslign.vectors import finite
 
 
-@SCORERS.register(version=2)
+@SCORERS.register(version=2, gives={"accuracy": (("", "linear_svm"),)})
 def language_probe(
     task: TaskData,
     *,

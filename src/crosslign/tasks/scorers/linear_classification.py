@@ -14,7 +14,7 @@ from crosslign.tasks.scorers._labels import classes, few_shot_draws, sides, stop
 from crosslign.vectors import finite
 
 
-@SCORERS.register(version=2)
+@SCORERS.register(version=2, gives={"accuracy": ()})
 def linear_classification(
     task: TaskData,
     *,

@@ -15,7 +15,7 @@ from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure
 from crosslign.tasks.scorers._logits import check_classes, logits_of
 
 
-@SCORERS.register(version=2)
+@SCORERS.register(version=2, gives={"mean_r_precision": (), "exact_match": (), "top1_in_gold": (), "micro_f1": ()})
 def multi_label(
     task: TaskData, *, threshold: Annotated[float, Gt(0), Lt(1)] = 0.5, resamples: Natural = RESAMPLES, seed: Natural = 42
 ) -> Iterator[Measure]:

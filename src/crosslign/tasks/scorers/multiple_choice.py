@@ -19,7 +19,7 @@ SUBSETS_APART = True
 """No measure of a subset depends on another subset (crosslign.tasks.subsets)."""
 
 
-@SCORERS.register(version=1)
+@SCORERS.register(version=1, gives={"accuracy": ()})
 def multiple_choice(task: TaskData, *, resamples: Natural = RESAMPLES, seed: Natural = 42) -> Iterator[Measure]:
     """Yield for each subset the share of questions whose right choice has the highest logit; of equal logits the first choice wins.
 

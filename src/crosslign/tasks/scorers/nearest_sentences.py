@@ -35,7 +35,7 @@ def nearest_of(vectors: np.ndarray, sentences: Sequence[str], queries: Sequence[
     return found
 
 
-@SCORERS.register(version=1)
+@SCORERS.register(version=1, gives={"cosine": ()})
 def nearest_sentences(task: TaskData, *, top: Positive = 3) -> Iterator[Measure]:
     """Yield `cosine` for each query and rank, as subset `query1_rank1` and so on, with the sentence found as its note.
 

@@ -18,7 +18,14 @@ SUBSETS_APART = True
 """No measure of a subset depends on another subset (crosslign.tasks.subsets)."""
 
 
-@SCORERS.register(version=2)
+@SCORERS.register(
+    version=2,
+    gives={
+        "accuracy": (("", "strict", "string_equal"), ("xx2en", "en2xx", "mean")),
+        "error_rate": ((), ("xx2en", "en2xx", "mean")),
+        "weighted_f1": (("mteb",), ("xx2en",)),
+    },
+)
 def retrieval(task: TaskData, *, resamples: Natural = RESAMPLES, seed: Natural = 42) -> Iterator[Measure]:
     """Yield, for each subset, accuracy in both directions and their mean, and LASER's error rate.
 

@@ -20,7 +20,7 @@ SUBSETS_APART = True
 """No measure of a subset depends on another subset (crosslign.tasks.subsets)."""
 
 
-@SCORERS.register(version=1)
+@SCORERS.register(version=1, gives={"error_rate": ((), ("xx2en", "en2xx"))})
 def xsim(
     task: TaskData, *, k: Positive = 4, margin: Margin = "ratio", resamples: Natural = RESAMPLES, seed: Natural = 42
 ) -> Iterator[Measure]:
