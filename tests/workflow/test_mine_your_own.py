@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from project_copy import environment
+from ruamel.yaml import YAML
 from test_docs import add, blocks
 
 GERMAN = ["Das Haus ist alt.", "", "Wir gehen heute nach Hause.", "Das Haus ist alt.", "Der Zug\tkommt spät.", "Guten Morgen!"]
@@ -92,6 +93,15 @@ def test_two_files_of_ones_own_become_scored_pairs(mining):
     mining.edit("config/config.yaml", "threshold: 1.06", "threshold: 1.2")
     mining.edit("config/config.yaml", "shards: 3", "shards: 2")
     assert mining.planned() == [("mine_pairs", "mine=my_mine")]
+
+    # Another entry over the same files, by the same encoder, reads and encodes nothing anew.
+    own = YAML(typ="safe").load((mining.folder / "config" / "config.yaml").read_text(encoding="utf-8"))["mine"]["my_mine"]
+    add(mining, "config/config.yaml", {"mine": {"nearest_two": {**own, "k": 2, "shards": 1}}})
+    searched = [(rule, "mine=nearest_two") for rule in ("mine_search", "mine_join", "mine_pairs")]
+    assert mining.planned("nearest_two") == searched
+    mining.run("nearest_two")
+    assert (mining.results / "mined" / "nearest_two.tsv").is_file()
+    assert [path.name for path in (mining.results / "mined" / "nearest_two").glob("*.npy")] == []
 
 
 @pytest.mark.long

@@ -22,7 +22,9 @@ from crosslign.config.mining import (
     require_there,
     search_recipe,
     side_files,
+    texts_path,
     texts_recipe,
+    vectors_path,
     vectors_recipe,
 )
 from crosslign.config.overlap import expected_none, overlap_inputs

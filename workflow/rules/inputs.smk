@@ -274,10 +274,14 @@ def mining_embedding(wildcards):
 def mining_searched(wildcards):
     """Vectors of both sides, and their texts, for the line of a sentence whose vector cannot be used."""
     mine = wildcards.mine
-    texts = {f"{side}_texts": paths.mined_texts(mine, side) for side in MINED_SIDES}
+    return mining_vectors(mine, MINED_SIDES)
+
+
+def mining_vectors(mine, sides):
+    """Vectors and texts of some sides, of the first entry that has the same."""
     return {
-        **{side: paths.mined_embeddings(mine, side) for side in MINED_SIDES},
-        **texts,
+        **{side: vectors_path(project, mine, side) for side in sides},
+        **{f"{side}_texts": texts_path(project, mine, side) for side in sides},
     }
 
 
@@ -296,6 +300,14 @@ def mining_search(wildcards):
 
 def mining_calibration(wildcards):
     return calibration_recipe(mine_recipe(project, wildcards.mine))
+
+
+def mining_hidden(wildcards):
+    return mining_vectors(wildcards.mine, (*MINED_SIDES, *PLANT_SIDES))
+
+
+def mining_chosen(wildcards):
+    return {side: texts_path(project, wildcards.mine, side) for side in MINED_SIDES}
 
 
 def mining_planted(wildcards):

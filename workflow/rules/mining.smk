@@ -27,7 +27,7 @@ rule mine_embed:
         unpack(
             read(
                 encoder=lambda w: mined_folder(project, mine_recipe(project, w.mine)),
-                texts=paths.mined_texts("{mine}", "{side}"),
+                texts=lambda w: texts_path(project, w.mine, w.side),
             )
         ),
     output:
@@ -103,14 +103,7 @@ rule mine_calibrate:
     input:
         unpack(
             read(
-                {
-                    side: paths.mined_embeddings("{mine}", side)
-                    for side in (*MINED_SIDES, *PLANT_SIDES)
-                },
-                {
-                    f"{side}_texts": paths.mined_texts("{mine}", side)
-                    for side in (*MINED_SIDES, *PLANT_SIDES)
-                },
+                mining_hidden,
                 neighbours=paths.mined_neighbours("{mine}"),
             )
         ),
@@ -137,9 +130,8 @@ rule mine_pairs:
         unpack(
             read(
                 mining_planted,
+                mining_chosen,
                 neighbours=paths.mined_neighbours("{mine}"),
-                source=paths.mined_texts("{mine}", "source"),
-                target=paths.mined_texts("{mine}", "target"),
             )
         ),
     output:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -207,6 +207,40 @@ def texts_recipe(recipe: Mapping[str, Any], side: str) -> dict[str, Any]:
 def vectors_recipe(recipe: Mapping[str, Any], side: str) -> dict[str, Any]:
     """Return what encoding one side takes of a mining's recipe."""
     return {**_step(recipe, "run", "checkpoint", "encoders", "readout", "readout_entry", "embeddings"), "side": side}
+
+
+def _sides(project: Project) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield entry, side and recipe of every side of `mine:`, in order; entries of papers that this run does not name are passed over."""
+    for name in project.settings["mine"]:
+        with suppress(SwitchedOffError):
+            recipe = mine_recipe(project, name)
+            yield from ((name, side, recipe) for side in sides_of(recipe))
+
+
+def _sentences(recipe: Mapping[str, Any], side: str) -> dict[str, Any]:
+    """Return what the sentences of a side hang on, whoever mines them."""
+    return {**texts_recipe(recipe, side), "mine": "", "side": ""}
+
+
+def _vectors(recipe: Mapping[str, Any], side: str) -> dict[str, Any]:
+    """Return what the vectors of a side hang on, whoever mines them."""
+    return {**_sentences(recipe, side), **vectors_recipe(recipe, side), "mine": "", "side": "", "threads": recipe["threads"]}
+
+
+@remembered
+def texts_path(project: Project, name: str, side: str) -> Path:
+    """Return the sentences of a side: those of the first side of `mine:` that reads the same files in the same way."""
+    own = _sentences(mine_recipe(project, name), side)
+    found = ((other, one) for other, one, recipe in _sides(project) if _sentences(recipe, one) == own)
+    return project.paths.mined_texts(*next(found))
+
+
+@remembered
+def vectors_path(project: Project, name: str, side: str) -> Path:
+    """Return the vectors of a side: those of the first side of `mine:` whose same sentences are encoded in the same way."""
+    own = _vectors(mine_recipe(project, name), side)
+    found = ((other, one) for other, one, recipe in _sides(project) if _vectors(recipe, one) == own)
+    return project.paths.mined_embeddings(*next(found))
 
 
 def search_recipe(recipe: Mapping[str, Any]) -> dict[str, Any]:

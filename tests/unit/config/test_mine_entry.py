@@ -17,7 +17,9 @@ from crosslign.config.mining import (
     search_recipe,
     side_files,
     sides_of,
+    texts_path,
     texts_recipe,
+    vectors_path,
     vectors_recipe,
 )
 from crosslign.config.yaml_files import load_yaml
@@ -174,3 +176,28 @@ def test_a_search_in_ranges_is_exact_and_no_part_of_a_result():
     assert (search_recipe(one), pairs_recipe(one)) == (search_recipe(four), pairs_recipe(four))
     with pytest.raises(InputError, match=r"mine\.my_mine\.shards: the backend faiss_flat has no ranges"):
         project(shards=2, backend="faiss_flat")
+
+
+def test_entries_with_the_same_files_and_encoder_share_sentences_and_vectors(tmp_path):
+    first = {"system": "me5_small", "source": {"file": "a.de", "lang": "de"}, "target": {"file": "b.en", "lang": "en"}}
+    turned = {**first, "source": first["target"], "target": first["source"]}
+    others = {
+        "again": {**first, "k": 9, "margin": "distance", "threshold": 1.1, "shards": 4},
+        "turned": turned,
+        "half": {**first, "embeddings": "float16"},
+        "longer": {**first, "readout": "mean_t256"},
+        "other_encoder": {**first, "system": "minilm_l6"},
+        "one_thread": {**first, "threads": 1},
+        "by_id": {**first, "dedup": "id"},
+        "licensed": {**first, "licence": "CC0-1.0"},
+    }
+    project = load_project(ROOT, {"scale": "laptop", "papers": ["quickstart"], "mine": {"first": first, **others}})
+
+    def owners(path):
+        return {name: path(project, name, "source").parent.name + "/" + path(project, name, "source").stem for name in others}
+
+    own = {name: f"{name}/source" for name in ("by_id", "licensed")}
+    shared = dict.fromkeys(("again", "half", "longer", "other_encoder", "one_thread"), "first/source")
+    assert owners(texts_path) == {**shared, "turned": "first/target", **own}
+    encoded = {name: f"{name}/source" for name in ("half", "longer", "other_encoder", "one_thread")}
+    assert owners(vectors_path) == {**shared, "turned": "first/target", **encoded, **own}

@@ -15,7 +15,7 @@ from typing import Any
 
 from crosslign.cli import COMMANDS
 from crosslign.cli.project import project_arguments, read_project
-from crosslign.config.mining import DEFAULTS, mine_recipe, reading, require_there
+from crosslign.config.mining import DEFAULTS, mine_recipe, reading, require_there, texts_path, vectors_path
 from crosslign.config.settings import own_file
 from crosslign.console import number_of
 from crosslign.durations import duration
@@ -201,7 +201,7 @@ class Mine:
         print(f"+ {shlex.join(command[2:])}", file=sys.stderr, flush=True)
         code = _run(command, args.directory)
         if not code and not args.dry_run:
-            sides = {side: (project.paths.mined_texts(name, side), project.paths.mined_embeddings(name, side)) for side in MINED_SIDES}
+            sides = {side: (texts_path(project, name, side), vectors_path(project, name, side)) for side in MINED_SIDES}
             calibration = project.paths.mined_calibration(name) if "plants" in recipe else None
             for line in _said(recipe, sides, project.paths.mined(name, "parquet"), calibration):
                 print(line)
