@@ -88,8 +88,10 @@ FORMS: Mapping[str, Mapping[str, Any]] = {
 LATER: Mapping[str, Mapping[str, Any]] = {
     "": {"version": str, "settings": dict, "code": str, "heads": list},
     "artefact": {},
-    "run": {"code": str, "earlier_s": NUMBER, "devices": int, "accepted": list, "asked": dict, "read_bytes": NUMBER},
-}
+    "run": {
+        "code": str, "earlier_s": NUMBER, "devices": int, "accepted": list, "asked": dict, "read_bytes": NUMBER, "working_bytes": NUMBER,
+    },
+}  # fmt: skip
 """What files of before do not have."""
 
 
@@ -256,6 +258,7 @@ class Lineage:
         device: what the job computed on.
         devices: how many of them at once.
         earlier_s: seconds that earlier parts of a job that was stopped and went on took.
+        working_bytes: of files that the job needed while it ran, at the most, and gave back.
         asked: what the job asked for: `mem_mb`, `runtime` (minutes) and `disk_mb`; information, as all of `run`.
     """
 
@@ -275,6 +278,7 @@ class Lineage:
     device: str = "cpu"
     devices: int = 1
     earlier_s: float = 0.0
+    working_bytes: int = 0
     asked: Mapping[str, int] = field(default_factory=dict)
     derived: Sequence[Path] = ()
     started: float = field(default_factory=time.time)
@@ -366,6 +370,7 @@ class Lineage:
                     "wall_s": round(time.time() - self.started, 3),
                     "peak_mb": round(peak / PEAK_UNITS, 1),
                     "earlier_s": self.earlier_s,
+                    "working_bytes": self.working_bytes,
                     "device": self.device,
                     "devices": self.devices,
                     "read_bytes": sum(size for files, _ in self._seen.values() for _, _, size in files),

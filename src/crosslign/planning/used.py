@@ -20,7 +20,7 @@ SPAN = 3.0
 """Ratio of the largest to the smallest size from which on a slope is fitted."""
 SHORTEST = 0.05
 """Seconds: a job below has no time of its own to fit."""
-HEADS = ("rule", "jobs", "longest", "asked", "largest memory", "asked", "largest output", "asked", "time grows as")
+HEADS = ("rule", "jobs", "longest", "asked", "largest memory", "asked", "most disk", "asked", "time grows as")
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Use:
         rule: of the job; one name for rules that share a stage.
         seconds: wall time, all parts of a job that went on.
         memory_mb: largest memory of its processes (MB).
-        written: bytes of its artefacts.
+        disk: bytes of its artefacts, and of what it gave back when it ended.
         read: bytes of its inputs.
         asked: `mem_mb`, `runtime` (minutes), `disk_mb` that it asked for; empty where lineage does not tell.
     """
@@ -39,14 +39,14 @@ class Use:
     rule: str
     seconds: float
     memory_mb: float
-    written: int
+    disk: int
     read: int
     asked: Mapping[str, float]
 
     @property
     def used(self) -> dict[str, float]:
         """What it used, under the names and in the units of `asked`."""
-        return {"runtime": self.seconds / 60, "mem_mb": self.memory_mb, "disk_mb": self.written / 1e6}
+        return {"runtime": self.seconds / 60, "mem_mb": self.memory_mb, "disk_mb": self.disk / 1e6}
 
     def share(self, name: str) -> float | None:
         """Return which share of a request it used; None where it is not known to have asked."""
@@ -70,7 +70,7 @@ def uses(results: Path) -> list[Use]:
 def _use(rule: str, written: Sequence[Mapping[str, Any]]) -> Use:
     runs = [content["run"] for content in written]
     asked = {name: float(value) for name, value in runs[0].get("asked", {}).items()}
-    size = sum(int(content["artefact"]["bytes"]) for content in written)
+    size = sum(int(content["artefact"]["bytes"]) for content in written) + max(int(run.get("working_bytes", 0)) for run in runs)
     seconds, memory = max(map(wall_seconds, runs)), max(float(run["peak_mb"]) for run in runs)
     return Use(stage_of(rule), seconds, memory, size, int(runs[0].get("read_bytes", 0)), asked)
 

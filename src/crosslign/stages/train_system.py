@@ -34,7 +34,7 @@ def train_system(job: Job) -> None:
         else:
             counts.update(train_run(paced, tokenised, base, sets, job.params["tasks"], out["folder"], checkpoints, context))
         job.lineage.device, job.lineage.devices = counts.pop("device", "cpu"), ranks
-        job.lineage.earlier_s = counts.pop("earlier_s")
+        job.lineage.earlier_s, job.lineage.working_bytes = counts.pop("earlier_s"), counts.pop("working_bytes")
         counts.update({"chosen": chosen} if chosen else {})
         job.lineage.inherit()
         known = {"licences": job.lineage.licences, "stand_in": job.lineage.stand_in, "counts": counts}

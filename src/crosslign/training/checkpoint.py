@@ -22,6 +22,7 @@ from crosslign.encoders.model import Model
 from crosslign.errors import InputError
 from crosslign.files import atomic_folder, read_json, sha256_file, sha256_text, write_json, write_text
 from crosslign.files.lineage import versions
+from crosslign.files.walk import files_below, size_of
 from crosslign.objectives.contract import Part
 from crosslign.objectives.saved_parts import PARTS_FILE, state_of
 from crosslign.training.optimiser import Optimiser
@@ -117,10 +118,13 @@ class Checkpoints:
     Args:
         folder: `{results}/checkpoints/<run>`; removed by `clear` after success.
         key: what a checkpoint must have been made with to be gone on from: recipe, versions, inputs …, by name.
+
+    Attributes:
+        most_bytes: of the folder at its fullest, as far as this process has seen it.
     """
 
     def __init__(self, folder: Path, key: Mapping[str, Any]) -> None:
-        self.folder, self.key = Path(folder), dict(key)
+        self.folder, self.key, self.most_bytes = Path(folder), dict(key), 0
 
     def _newest_first(self) -> list[Path]:
         """Return the checkpoints, that which the pointer names and older ones; a newer one was never finished."""
@@ -153,6 +157,7 @@ class Checkpoints:
             sums = {file: sha256_file(temporary / f"{file}.safetensors") for file in TENSORS}
             write_json(temporary / "state.json", {"key": self.key, "sha256": sums, **state})
         write_text(self.folder / POINTER, name + "\n")
+        self.most_bytes = max(self.most_bytes, sum(map(size_of, files_below(self.folder))))
         for other in self._newest_first()[KEPT:]:
             shutil.rmtree(other)
         log.info("checkpoint written at step %d", state["step"])

@@ -305,6 +305,7 @@ class _Run:
             "collapsed": {name: mark for name, mark in marks.items() if mark},
             "device": self.accelerator.device.type,
             "earlier_s": round(self.earlier, 3),
+            "working_bytes": self.checkpoints.most_bytes,
         }
 
 

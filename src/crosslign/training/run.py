@@ -69,7 +69,7 @@ def dev_scores(
 
     Args:
         recipe: its `select`, `readout`, and `dev_readouts`, the readout of each task and evaluation corpus instead; a corpus
-            that several tasks read alike is encoded once.
+            that several tasks read alike is encoded once. On a GPU the training's precision takes the place of fp32.
         sets: texts, items and gold of each evaluation corpus that the tasks name.
         tasks: entries of config/tasks.yaml, by id.
         parts: the run's parts; a task on logits gets those of its classification head.
@@ -88,6 +88,8 @@ def dev_scores(
 
     def read(model: Model, corpus: str, output: str, readout: Mapping[str, Any]) -> Matrix:
         _, texts, langs, pairs = text_columns(evaluations[corpus].texts, corpus)
+        if model.device.type == "cuda" and readout["precision"] == "fp32":
+            readout = {**readout, "precision": recipe["train"]["precision"]}
         if output == "vectors":
             return encode(model, texts, langs, readout, pairs)
         head = (parts or {})[str(head_of(recipe))]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from crosslign.files import write_json
+from crosslign.files import read_json, write_json
 from crosslign.files.lineage import sidecar_of
 from crosslign.planning.used import Use, exponent, used_lines, uses
 
@@ -20,9 +20,18 @@ def test_a_job_with_several_artefacts_is_one_and_what_it_wrote_is_their_sum(tmp_
     for name in ("texts.parquet", "items.parquet"):
         lineage_of(tmp_path, f"corpora/a/{name}", "build_evaluation", 60.0, 10, asked, recipe="a")
     (one,) = uses(tmp_path)
-    assert (one.rule, one.seconds, one.written, one.asked) == ("build_evaluation", 60.0, 10_000_000, asked)
+    assert (one.rule, one.seconds, one.disk, one.asked) == ("build_evaluation", 60.0, 10_000_000, asked)
     line = used_lines([one])[1].split()
     assert line == ["build_evaluation", "1", "1.0", "min", "5%", "100.0", "MB", "10%", "10.0", "MB", "10%", "-"]
+
+
+def test_what_a_job_gave_back_counts_as_disk_once(tmp_path):
+    for name in ("one", "two"):
+        lineage_of(tmp_path, f"systems/{name}", "train_system", 60.0, 10, {"disk_mb": 100}, recipe="both")
+        record = read_json(path := sidecar_of(tmp_path / f"systems/{name}"))
+        write_json(path, {**record, "run": {**record["run"], "working_bytes": 30_000_000}})
+    (one,) = uses(tmp_path)
+    assert one.share("disk_mb") == 0.4
 
 
 def test_lineage_that_is_damaged_or_older_is_no_reason_to_stop(tmp_path):

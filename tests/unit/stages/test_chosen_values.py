@@ -16,7 +16,7 @@ def trained(tmp_path, monkeypatch, rate, **choice):
         given["rate"] = recipe["train"]["learning_rate"]
         out.mkdir(parents=True)
         (out / "weights").write_text("w", encoding="utf-8")
-        return {"steps": 3, "earlier_s": 0.0}
+        return {"steps": 3, "earlier_s": 0.0, "working_bytes": 0}
 
     monkeypatch.setattr(train_system, "train_run", train_run)
     monkeypatch.setattr(train_system, "write_cards", lambda *_: None)

@@ -265,13 +265,20 @@ def test_a_best_model_of_before_two_stops_is_still_checked(train, monkeypatch, c
     assert trial.weights(folder) == trial.weights(whole)
 
 
+def test_the_disk_of_the_working_folder_is_that_of_three_checkpoints(train, monkeypatch, tmp_path):
+    """The two that are kept and the newest lie there at once: weights and two moments each, at four bytes a number."""
+    summary, _ = train(trial.recipe(train={"steps": 6, "checkpoint_every": 1}))
+    assert 3 * 12 * summary["parameters"] < summary["working_bytes"] < 1.1 * 3 * 12 * summary["parameters"] + 100_000
+
+
 def test_a_run_that_was_stopped_in_its_last_look_knows_its_last_loss(train):
     recipe = trial.recipe(select={"best": {"task": "t", "subset": "s", "metric": "m", "every": 6}})
     summary, _ = train(recipe, "whole", dev=_sum_of_weights)
     with pytest.raises(StoppedError, match="step 6 of 6"):
         train(recipe, dev=trial.look_cut_short(1))
     again, _ = train(recipe, dev=_sum_of_weights)
-    assert again | {"earlier_s": 0.0} == summary | {"earlier_s": 0.0}
+    own = {"earlier_s": 0.0, "working_bytes": 0}
+    assert again | own == summary | own
 
 
 def test_crash_while_a_checkpoint_is_written_leaves_the_old_one(train, monkeypatch, tmp_path):

@@ -6,6 +6,8 @@ import json
 
 import numpy as np
 import pyarrow.parquet as pq
+import pytest
+import torch
 import trial
 from safetensors.numpy import load_file
 from tokenise import tokenised
@@ -89,6 +91,25 @@ def test_selection_reads_each_text_set_as_its_task_does_and_alike_ones_once(tiny
     assert used == [short, raw, recipe["readout"]]
     assert scores["a"] == scores["c"]
     assert set(scores) == set(chosen)
+
+
+@pytest.mark.parametrize(("device", "asked", "used"), [("cuda", "fp32", "bf16"), ("cuda", "fp16", "fp16"), ("cpu", "fp32", "fp32")])
+def test_a_dev_evaluation_on_a_gpu_encodes_in_the_precision_of_the_training(
+    tiny_model, sentence_pairs, tmp_path, monkeypatch, device, asked, used
+):
+    from crosslign.training import run
+
+    task = {"scorer": "retrieval", "texts": {"test": "dev_pairs"}, "output": "vectors", "averages": {}}
+    task["main"] = {"metric": "accuracy", "subset": "de", "direction": "xx2en"}
+    recipe = trial.recipe(train={"precision": "bf16"}, select={"best": {"task": "a", **task["main"], "every": 1}}, terms=[], parts={})
+    recipe["readout"] = {**recipe["readout"], "precision": asked}
+    found = []
+    monkeypatch.setattr(type(tiny_model), "device", property(lambda _: torch.device(device)))
+    monkeypatch.setattr(run, "encode", lambda *args: found.append(args[3]["precision"]))
+    monkeypatch.setattr(run, "score", lambda *_: [])
+    monkeypatch.setattr(run, "pick_score", lambda *_: 1.0)
+    run.dev_scores(recipe, {"dev_pairs": _retrieval_set(tmp_path, sentence_pairs)}, {"a": task})(tiny_model)
+    assert found == [used]
 
 
 def test_a_look_resamples_nothing(tiny_model, sentence_pairs, tmp_path, monkeypatch):
