@@ -43,6 +43,7 @@ from crosslign.config.resources import (
     corpus_threads,
     file_priority,
     job_need,
+    most as most_of,
     search_gpus,
     search_threads,
     tokenising_threads,
@@ -248,21 +249,24 @@ wildcard_constraints:
 def groups():
     """The groups of short jobs, by the sizes that the profile gives them, which Snakemake knows when it has read all rules."""
     sizes = workflow.group_settings.group_components
-    # A group's jobs on devices share those of one job, one after another.
+    # A group's jobs share the devices of one job, and no more memory than any job may have: what has no room waits within.
     if not GROUPED.isdisjoint(sizes):
-        workflow.resource_scopes.update({"gpu": "local"})
-        if "gpu" not in workflow.resource_settings.resources:
-            workflow.global_resources["gpu"] = max(1, GPUS)
+        for name, limit in {"gpu": max(1, GPUS), "mem_mb": most_of(project)[0]}.items():
+            workflow.resource_scopes.update({name: "local"})
+            if name not in workflow.resource_settings.resources:
+                workflow.global_resources[name] = limit
     return Groups(project, sizes)
 
 
-def grouped(name, *wildcards):
-    """The group with which a short job goes to a scheduler, where the profile gives such groups a size; None where it goes alone."""
+def grouped(*names, by):
+    """The group with which a short job goes to a scheduler, the first that takes it of those that the profile gives a size; else None."""
 
     def group(given):
-        if found := groups().group(name, tuple(given[key] for key in wildcards)):
-            workflow.parent_groupids[found] = name
-        return found
+        for name in names:
+            if found := groups().group(name, tuple(given[key] for key in by)):
+                workflow.parent_groupids[found] = name
+                return found
+        return None
 
     return group
 

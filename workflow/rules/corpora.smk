@@ -132,7 +132,7 @@ rule build_corpus:
         or "none",
     priority: 2  # before what is still to be fetched
     group:
-        grouped("corpora", "corpus")
+        grouped("corpora", by=["corpus"])
     threads: lambda w: corpus_threads(project, w.corpus)
     resources:
         **needs("build_corpus"),
@@ -170,7 +170,7 @@ rule build_evaluation:
         ),
     priority: 2  # before what is still to be fetched
     group:
-        grouped("evaluations", "corpus")
+        grouped("evaluations", by=["corpus"])
     threads: 1
     resources:
         **needs("build_evaluation"),

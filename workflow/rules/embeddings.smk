@@ -23,7 +23,7 @@ rule embed:
     wildcard_constraints:
         text_set=names(set(project.corpora) - set(LARGE_SETS)),
     group:
-        grouped("embeds", "run", "checkpoint", "readout", "text_set")
+        grouped("embeds", by=["run", "checkpoint", "readout", "text_set"])
     # a GPU is fed by eight threads that tokenise; a CPU's threads are processes
     threads: 8 if GPUS else 1
     resources:
@@ -59,4 +59,4 @@ use rule embed as embed_large with:
     wildcard_constraints:
         text_set=names(LARGE_SETS),
     group:
-        grouped("large_embeds", "run", "checkpoint", "readout", "text_set")
+        grouped("large_embeds", by=["run", "checkpoint", "readout", "text_set"])

@@ -12,7 +12,7 @@ rule build_examples:
         paths.benchmark("build_examples", "{examples}")
     priority: priority_of("build_examples")
     group:
-        grouped("examples", "examples")
+        grouped("examples", by=["examples"])
     threads: 1
     resources:
         **needs("build_examples"),

@@ -2,7 +2,6 @@
 import os
 import sys
 
-from crosslign.config.resources import most as most_of
 from crosslign.config.uses import all_missing, require_own_files
 from crosslign.errors import InputError
 from crosslign.files.atomic import require_writable

@@ -18,7 +18,7 @@ rule score:
         run=own_runs(paths.results),
     priority: priority_of("score")
     group:
-        grouped("scores", "run", "checkpoint", "readout", "task")
+        grouped("scores", "large_scores", by=["run", "checkpoint", "readout", "task"])
     threads: lambda w: search_threads(project, w.task)
     resources:
         **needs("score"),

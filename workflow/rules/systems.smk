@@ -19,6 +19,8 @@ rule tokenise:
     wildcard_constraints:
         key=r"[0-9a-f]+",
     priority: priority_of("tokenise")
+    group:
+        grouped("tokenised", by=["examples", "key"])
     threads: lambda w: beside_others(tokenising_threads(project, w.examples))
     resources:
         **needs("tokenise"),

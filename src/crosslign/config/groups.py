@@ -7,16 +7,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from crosslign.config.cells import table_scores
+from crosslign.config.cells import SYSTEMS, counted_rows, table_scores
 from crosslign.config.figures import figure_inputs
-from crosslign.config.graph import examples_inputs, made_of, score_inputs
+from crosslign.config.graph import Node, ancestors, examples_inputs, made_of, score_inputs
 from crosslign.config.loads import large_sets
 from crosslign.config.project import Project
+from crosslign.config.resolve import run_recipe
 from crosslign.config.resources import Need, job_need, most, search_threads
 from crosslign.config.targets import covered
+from crosslign.config.tokenised import copies, key_of
 
-GROUPED = frozenset(("corpora", "evaluations", "examples", "embeds", "large_embeds", "scores"))
+GROUPED = frozenset(("corpora", "evaluations", "examples", "tokenised", "embeds", "large_embeds", "scores", "large_scores"))
 """Names of the groups, which `group-components` of a profile gives their sizes."""
+COUNTED = {"corpora": "corpus", "examples": "examples", SYSTEMS: "run"}
 Key = tuple[str, ...]
 """What names a job within its rule: the values of its wildcards."""
 
@@ -78,20 +81,18 @@ class Groups:
             "examples": self._examples,
             "embeds": lambda: self._embeds(large=False),
             "large_embeds": lambda: self._embeds(large=True),
-            "scores": self._scores,
+            "tokenised": self._tokenised,
+            "scores": lambda: self._scores(large=False),
+            "large_scores": lambda: self._scores(large=True),
         }
-        largest, longest = (limit // 2 for limit in most(self._project))  # a second try asks for as much again
-        one_by_one = name.endswith("embeds") and self._project.gpus > 0  # they share a device
+        longest = most(self._project)[1] // 2  # a second try asks for as much again
         found: dict[Key, int] = {}
-        number = members = memory = minutes = level = 0
+        number = members = minutes = level = 0
         for job in jobs[name]():
-            need = job.need
-            asked = 0 if one_by_one else need.mem_mb
-            full = members == self._sizes[name] or memory + asked > largest or minutes + need.runtime > longest or job.level != level
-            if full and members:
-                number, members, memory, minutes = number + 1, 0, 0, 0
-            # How many run at once is Snakemake's to say: their times are counted one after another.
-            members, level, memory, minutes = members + 1, job.level, memory + asked, minutes + need.runtime
+            if members and (members == self._sizes[name] or minutes + job.need.runtime > longest or job.level != level):
+                number, members, minutes = number + 1, 0, 0
+            # How many run at once is Snakemake's to say, by their memory and devices: their times are counted one after another.
+            members, level, minutes = members + 1, job.level, minutes + job.need.runtime
             found[job.key] = number
         return found
 
@@ -99,35 +100,47 @@ class Groups:
         return job_need(self._project, rule, wildcards, 1)
 
     @cached_property
+    def _drawn(self) -> set[Path]:
+        """Files that the figures of this run show."""
+        return {path for figure in covered(self._project)[1] for path in figure_inputs(self._project, figure)["declared"]}
+
+    @cached_property
+    def _behind(self) -> dict[Node, None]:
+        """All that is behind the scores and counts of this run: no group of it waits for what else the catalog has."""
+        nodes = dict.fromkeys(node for run, _, _, task in self._keys for node in (("run", run), ("task", task)))
+        counted = (key for table in covered(self._project)[0] for key in counted_rows(self._project, table))
+        nodes |= dict.fromkeys((COUNTED[kind], name) for kind, name in counted)
+        return ancestors(self._project, nodes)
+
+    @cached_property
     def _keys(self) -> list[Key]:
         """Run, checkpoint, readout and task of every score that this run covers, by run."""
         tables = covered(self._project)[0]
-        found = {score for table in tables for score in table_scores(self._project, table)}
+        found = {score for table in tables for score in table_scores(self._project, table)}.union(self._drawn)
         below = self._project.paths.results / "scores"
         parts = (path.relative_to(below).with_suffix("").parts for path in sorted(found) if Path(path).suffix == ".json")
         return [part for part in parts if len(part) == 4 and part[3] in self._project.tasks]
 
-    def _scores(self) -> Iterator[_Job]:
+    def _scores(self, *, large: bool) -> Iterator[_Job]:
         for run, checkpoint, readout, task in self._keys:
-            if search_threads(self._project, task) == 1:
+            if (search_threads(self._project, task) > 1) == large:
                 need = self._need("score", run=run, checkpoint=checkpoint, readout=readout, task=task)
                 yield _Job((run, checkpoint, readout, task), need)
 
     def _embeds(self, *, large: bool) -> Iterator[_Job]:
         sets, below = large_sets(self._project), self._project.paths.results / "embeddings"
         found = {one["matrix"] for key in self._keys for one in score_inputs(self._project, *key).values()}
-        drawn = (figure_inputs(self._project, figure)["declared"] for figure in covered(self._project)[1])
-        found |= {path for files in drawn for path in files if path.suffix == ".npy"}
+        found |= {path for path in self._drawn if path.suffix == ".npy"}
         for path in sorted(found):
             run, checkpoint, readout, text_set = key = path.relative_to(below).with_suffix("").parts
             if (text_set in sets) == large:
                 rule = "embed_large" if large else "embed"
                 yield _Job(key, self._need(rule, run=run, checkpoint=checkpoint, readout=readout, text_set=text_set))
 
-    def _by_level(self, rule: str, behind: Mapping[str, Iterable[str]], wildcard: str) -> Iterator[_Job]:
+    def _by_level(self, rule: str, behind: Mapping[str, Iterable[str]], kind: str) -> Iterator[_Job]:
         """Yield jobs by level, then by the time that they ask for: what takes long is no reason for others to wait."""
-        levels = _levels(behind)
-        jobs = [_Job((name,), self._need(rule, **{wildcard: name}), levels[name]) for name in behind]
+        levels = _levels({name: others for name, others in behind.items() if (kind, name) in self._behind})
+        jobs = [_Job((name,), self._need(rule, **{kind: name}), level) for name, level in levels.items()]
         return iter(sorted(jobs, key=lambda job: (job.level, job.need.runtime, job.key)))
 
     def _corpora(self, rule: str, *, evaluations: bool) -> Iterator[_Job]:
@@ -137,3 +150,9 @@ class Groups:
     def _examples(self) -> Iterator[_Job]:
         behind = {name: list(examples_inputs(self._project, name)["others"]) for name in self._project.examples}
         return self._by_level("build_examples", behind, "examples")
+
+    def _tokenised(self) -> Iterator[_Job]:
+        recipes = [run_recipe(self._project, name) for kind, name in self._behind if kind == "run"]
+        found = {(name, key_of(copy)) for recipe in recipes for name, copy in copies(self._project, recipe).items()}
+        jobs = [_Job(copy, self._need("tokenise", examples=copy[0], key=copy[1])) for copy in found]
+        return iter(sorted(jobs, key=lambda job: (job.need.runtime, job.key)))
