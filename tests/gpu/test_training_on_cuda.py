@@ -164,6 +164,42 @@ def test_the_best_model_is_the_one_that_was_looked_at(cuda, fitted):
     assert np.abs(encode(best, TEXTS, LANGS, READOUT) - seen[2]).max() < 1e-5
 
 
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_a_look_reads_and_searches_on_the_gpu_in_the_precision_of_the_training(
+    cuda, tiny_encoder, sentence_pairs, tmp_path, monkeypatch, precision
+):
+    from crosslign.corpora.evaluation import EvaluationBuilder
+    from crosslign.encoders.encode import encode
+    from crosslign.encoders.model import Model
+    from crosslign.paths import EVALUATION_FILES
+    from crosslign.tasks.scorers import retrieval
+    from crosslign.training import run
+
+    builder = EvaluationBuilder("dev_pairs")
+    for number, (en, de) in enumerate(sentence_pairs):
+        builder.item(f"en{number}", "de", "target", "en", en)
+        builder.item(f"de{number}", "de", "source", "de", de)
+        builder.link("de", f"de{number}", f"en{number}")
+    files = {part: tmp_path / f"{part}.parquet" for part in EVALUATION_FILES}
+    builder.build().write(files)
+    chosen = {"subset": "de", "metric": "accuracy", "direction": "xx2en"}
+    task = {"scorer": "retrieval", "texts": {"test": "dev_pairs"}, "output": "vectors", "averages": {}, "main": chosen}
+    recipe = {
+        "system": "s",
+        "select": {"best": {"task": "dev", "every": 1, **chosen}},
+        "readout": READOUT,
+        "train": {"precision": precision},
+    }
+    read, searched = [], []
+    monkeypatch.setattr(run, "encode", lambda *args: read.append(args[3]["precision"]) or encode(*args))
+    search = retrieval.neighbours
+    monkeypatch.setattr(retrieval, "neighbours", lambda *args, **how: searched.append(how["device"]) or search(*args, **how))
+    scores = run.dev_scores(recipe, {"dev_pairs": files}, {"dev": task})(Model.load({"main": tiny_encoder / "main"}).to(cuda))
+    assert 0 <= scores["best"] <= 1
+    assert read == [precision]
+    assert {torch.device(device).type for one in searched for device in one} == {"cuda"}
+
+
 def test_micro_batches_give_the_same_loss(cuda, fitted, monkeypatch):
     whole = fitted("MPCL", "whole")
     monkeypatch.setitem(methods.SYSTEMS, "MPCL", ([{**methods.SYSTEMS["MPCL"][0][0], "micro_batch": 3}], methods.SYSTEMS["MPCL"][1]))
