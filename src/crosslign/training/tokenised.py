@@ -223,7 +223,8 @@ def tokenise_examples(
 
 def shards(folder: Path) -> datasets.Dataset:
     """Map the shards of a copy into memory."""
-    return datasets.concatenate_datasets([datasets.Dataset.from_file(str(path)) for path in sorted(folder.glob("*.arrow"))])
+    mapped = [datasets.table.MemoryMappedTable.from_file(str(path)) for path in sorted(folder.glob("*.arrow"))]
+    return datasets.Dataset(datasets.table.concat_tables(mapped), fingerprint=folder.name)  # one, not one a shard: these take memory
 
 
 def _counts(folder: Path) -> dict[str, int]:
