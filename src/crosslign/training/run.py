@@ -62,11 +62,6 @@ def _deciding(
     return {corpus: cut(evaluation, needed[corpus]) for corpus, evaluation in evaluations.items()}
 
 
-def _as_trained(readout: Mapping[str, Any], precision: str, device: torch.device) -> Mapping[str, Any]:
-    """Return how a dev evaluation reads texts: of a training in bf16 on a GPU in bf16, too."""
-    return {**readout, "precision": "bf16"} if (precision, device.type) == ("bf16", "cuda") else readout
-
-
 def dev_scores(
     recipe: Mapping[str, Any], sets: Sets, tasks: Mapping[str, Mapping[str, Any]], parts: Mapping[str, Part] | None = None
 ) -> Dev | None:
@@ -92,7 +87,6 @@ def dev_scores(
     readouts = recipe.get("dev_readouts", {})
 
     def read(model: Model, corpus: str, output: str, readout: Mapping[str, Any]) -> Matrix:
-        readout = _as_trained(readout, recipe["train"]["precision"], model.device)
         _, texts, langs, pairs = text_columns(evaluations[corpus].texts, corpus)
         if model.device.type == "cuda" and readout["precision"] == "fp32":
             readout = {**readout, "precision": recipe["train"]["precision"]}
