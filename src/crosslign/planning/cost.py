@@ -16,6 +16,7 @@ from crosslign.console import bytes_text, number_of
 from crosslign.errors import InputError
 from crosslign.files.lineage import gpu_hours, read_lineage, wall_seconds
 from crosslign.files.walk import files_below, folders_in
+from crosslign.planning.graph import own_name
 
 Job = tuple[str, Mapping[str, str]]
 """Rule and wildcards."""
@@ -190,7 +191,7 @@ def too_long(project: Project, jobs: Iterable[Job], tries: int) -> str:
     for rule, wildcards in jobs:
         if rule != "train_system":
             if (minutes := uncapped_need(project, rule, wildcards).runtime) > longest:
-                said = f"{' '.join(wildcards.values())} ({number_of(minutes, 'minute')}, {longest:,} allowed)"
+                said = f"{own_name(rule, wildcards)} ({number_of(minutes, 'minute')}, {longest:,} allowed)"
                 found.setdefault(rule, []).append((minutes, said))
             continue
         hours = declared_hours(project, wildcards["run"]) or 0.0
@@ -205,7 +206,7 @@ def too_long(project: Project, jobs: Iterable[Job], tries: int) -> str:
 def no_memory(project: Project, jobs: Iterable[Job]) -> InputError | None:
     """Return an error that names the job that asks for most memory, and how much, where no machine of the run has it; else None."""
     largest, _ = most(project)
-    asked = [(uncapped_need(project, rule, wildcards).mem_mb, rule, " ".join(wildcards.values())) for rule, wildcards in jobs]
+    asked = [(uncapped_need(project, rule, wildcards).mem_mb, rule, own_name(rule, wildcards)) for rule, wildcards in jobs]
     memory, rule, name = max(asked, default=(0, "", ""))
     if memory <= largest:
         return None

@@ -33,6 +33,29 @@ class Planned:
 
 Graph = Mapping[str, Planned]
 
+OWN: Mapping[str, str] = {
+    "fetch": "file",
+    "prepare_encoder": "encoder",
+    "filter_shards": "part",
+    "build_corpus": "corpus",
+    "build_evaluation": "corpus",
+    "build_view": "view",
+    "build_examples": "examples",
+    "tokenise": "examples",
+    "train_system": "run",
+    "choose": "system",
+    "embed": "run",
+    "score": "task",
+    "mine_embed": "side",
+    "mine_search": "part",
+}
+"""The wildcard that tells a job from others of its rule."""
+
+
+def own_name(rule: str, wildcards: Mapping[str, str]) -> str:
+    """Return what tells a job from others of its rule; empty where its rule has one job."""
+    return wildcards.get(OWN.get(stage_of(rule), ""), "")
+
 
 def read_graph(dot: str) -> Graph:
     """Read what `snakemake --dag dot` prints; of a job's wildcards it leaves out those that a job before it has, too.

@@ -13,7 +13,7 @@ from crosslign.config.targets import target_names
 from crosslign.console import number_of
 from crosslign.durations import duration
 from crosslign.planning.cost import START_HOURS, correction, encoding_correction, encoding_hours
-from crosslign.planning.graph import Graph, Planned
+from crosslign.planning.graph import Graph, Planned, own_name
 from crosslign.planning.mining import MINING_SECONDS
 from crosslign.planning.simulation import Task, longest_path, simulate
 
@@ -87,23 +87,4 @@ def chain_lines(graph: Graph, tasks: Mapping[str, Task]) -> Iterator[str]:
 
 def _named(graph: Graph, name: str) -> str:
     job = graph[name]
-    return f"{job.rule} {job.wildcards.get(OWN.get(stage_of(job.rule), ''), '')}".rstrip()
-
-
-OWN: Mapping[str, str] = {
-    "fetch": "file",
-    "prepare_encoder": "encoder",
-    "filter_shards": "part",
-    "build_corpus": "corpus",
-    "build_evaluation": "corpus",
-    "build_view": "view",
-    "build_examples": "examples",
-    "tokenise": "examples",
-    "train_system": "run",
-    "choose": "system",
-    "embed": "run",
-    "score": "task",
-    "mine_embed": "side",
-    "mine_search": "part",
-}
-"""The wildcard that tells a job from others of its rule."""
+    return f"{job.rule} {own_name(job.rule, job.wildcards)}".rstrip()

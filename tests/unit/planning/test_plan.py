@@ -199,7 +199,9 @@ def test_trainings_that_no_number_of_tries_has_time_for_are_named():
 
 def test_other_jobs_that_need_more_time_than_is_allowed_are_named_by_rule():
     web = load_project(ROOT, {"scale": "paper", "papers": ["emma_x"], "targets": ["all"], "max_runtime": 240})
-    jobs = [("build_corpus", {"corpus": name}) for name in ("cc100_sw", "ccmatrix_en-de", "wikipedia_dump_en")]
+    jobs = [
+        ("build_corpus", {"file": "a.xz", "corpus": name, "langs": "x"}) for name in ("cc100_sw", "ccmatrix_en-de", "wikipedia_dump_en")
+    ]
     said = too_long(web, jobs, 4)
     assert "2 jobs of build_corpus, such as wikipedia_dump_en (" in said
     assert "240 allowed" in said
@@ -210,7 +212,7 @@ def test_other_jobs_that_need_more_time_than_is_allowed_are_named_by_rule():
 
 def test_a_job_that_no_node_has_the_memory_for_is_refused_with_the_figure():
     full = load_project(ROOT, {"scale": "paper", "papers": ["emma_x"], "targets": ["all"], "sizes": {"emma_x": "full"}})
-    jobs = [("build_examples", {"examples": "ex_monolingual-full"})]
+    jobs = [("build_examples", {"source": "cc100", "corpus": "cc100_sw", "examples": "ex_monolingual-full"})]  # two are of jobs before it
     refused = r"build_examples: no memory for ex_monolingual-full; it needs about \d{3,} GB, and a job may have 120"
     assert re.search(refused, str(no_memory(full, jobs)))
     assert re.search(f"a run would end at its start: {refused}", plan_text(full, {"build_examples": 1}, {}, jobs, []))
