@@ -51,6 +51,16 @@ def test_error_rates_are_those_of_the_definition(margin, k, extra):
     assert all(record.ci_low <= record.value <= record.ci_high for record in records.values())
 
 
+def test_equal_strings_are_one_sentence():
+    """As LASER counts: it compares the lines, so that of a line that stands there twice either is right."""
+    evaluation = build({"de": (["a", "b"], ["x", "y", "x"], [(0, 2), (1, 1)])})
+    vectors = {("xx", "a"): [1, 0], ("xx", "b"): [0, 1], ("en", "x"): [1, 0.1], ("en", "y"): [0.1, 1]}
+    main = {"metric": "error_rate", "subset": "de", "direction": "xx2en"}
+    task = {"scorer": "xsim", "texts": {"test": "tiny"}, "main": main, "margin": "absolute", "resamples": 0}
+    found = {r.direction: r.value for r in score("xsim", task, {"test": matrix(evaluation, vectors)}, {"test": evaluation})}
+    assert found["xx2en"] == 0.0  # the first of the two wins, the second is the gold
+
+
 def test_a_sentence_may_have_several_translations():
     evaluation = build({"de": (["a", "b"], ["x", "y", "z"], [(0, 0), (0, 1), (1, 2)])})
     vectors = {("xx", "a"): [1, 0], ("xx", "b"): [0, 1], ("en", "x"): [0.6, 0.8], ("en", "y"): [1, 0.1], ("en", "z"): [0.1, 1]}

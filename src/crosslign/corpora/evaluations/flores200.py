@@ -44,7 +44,7 @@ def read(
 
     Args:
         files: official files, or an archive of them; other files are passed over.
-        corpora: none.
+        corpora: sentences that stand among the pivot's in every subset and are a translation of none, such as xSIM++'s altered copies.
         name: id of the evaluation corpus.
         langs: languages to read, as FLORES calls them (`deu_Latn` or `deu-Latn`); all, when empty.
         limit: upper bound on the sentences of a language, evenly spread.
@@ -74,6 +74,9 @@ def read(
         for role, side, code in (("source", source, lang), ("target", target, pivot)):
             for group in kept:
                 builder.item(f"{code}-{group}", lang, role, code, side[group], split=_part(group), group=group, cluster=articles.get(group))
+        for rows in corpora.values():
+            for row in rows.to_pylist():
+                builder.item(row["id"], lang, "target", pivot, row["text"], split=parts[-1])
         for group in kept:
             builder.link(lang, f"{lang}-{group}", f"{pivot}-{group}", split=_part(group))
     return builder.build()

@@ -20,15 +20,15 @@ SUBSETS_APART = True
 """No measure of a subset depends on another subset (crosslign.tasks.subsets)."""
 
 
-@SCORERS.register(version=1, gives={"error_rate": ((), ("xx2en", "en2xx"))})
+@SCORERS.register(version=2, gives={"error_rate": ((), ("xx2en", "en2xx"))})
 def xsim(
     task: TaskData, *, k: Positive = 4, margin: Margin = "ratio", resamples: Natural = RESAMPLES, seed: Natural = 42
 ) -> Iterator[Measure]:
     """Yield, for each subset and both directions, the share of sentences whose best candidate by margin is none of their translations.
 
-    Candidates of a sentence are its `k` nearest of the other side; of equal margins the lowest index wins. A side may hold sentences
-    without a translation, such as altered copies of the right ones: with these it is xSIM++ (Chen et al. 2023,
-    doi:10.18653/v1/2023.acl-short.10).
+    Candidates of a sentence are its `k` nearest of the other side; of equal margins the lowest index wins. Sentences are compared as LASER
+    does, by their text: one that stands there twice is right in both places. A side may hold sentences without a translation, such as
+    altered copies of the right ones: with these it is xSIM++ (Chen et al. 2023, doi:10.18653/v1/2023.acl-short.10).
 
     Args:
         k: neighbours that a margin is measured against, at most as many as the other side has.
@@ -44,12 +44,12 @@ def xsim(
             continue
         near = neighbours(data.matrix, data.matrix, k, source_rows=left.rows, target_rows=right.rows, device=list(task.machine.devices))
         bootstrap = Bootstrap(task.name, resamples, seed)
-        for direction, found, side, queries, answers in (
-            ("xx2en", near, left, sources, targets),
-            ("en2xx", near.turned(), right, targets, sources),
+        for direction, found, side, other, queries, answers in (
+            ("xx2en", near, left, right, sources, targets),
+            ("en2xx", near.turned(), right, left, targets, sources),
         ):
-            asked, others = np.unique(queries), len(found.backward_indices)
+            asked, texts = np.unique(queries), len(data.matrix)
             best = mine(found, margin, "fwd").targets[asked]
-            wrong = ~np.isin(asked * others + best, queries * others + answers)
+            wrong = ~np.isin(asked * texts + other.rows[best], queries * texts + other.rows[answers])
             drawn = bootstrap.over([side.clusters[at] for at in asked]).mean(wrong)
             yield Measure(subset, "error_rate", float(wrong.mean()), len(asked), direction, resamples=drawn)

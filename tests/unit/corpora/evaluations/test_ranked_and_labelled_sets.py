@@ -239,6 +239,20 @@ def test_flores(tmp_path):
         read("flores200", files, ["fra_Latn"])
 
 
+def test_altered_sentences_of_flores_are_targets_without_a_translation(tmp_path):
+    files = flores(
+        tmp_path, eng_Latn={"devtest": "two cats\nthree\n"}, deu_Latn={"devtest": "zwei\ndrei\n"}, fra_Latn={"devtest": "deux\ntrois\n"}
+    )
+    altered = corpus("text_lines", write(tmp_path, {"eng_Latn_augmented.devtest": "no cats\nthree\n"}), ["en"])
+    evaluation = read("flores200", files, corpora={"altered": altered}, parts=["devtest"])
+    targets = [row for row in texts_of(evaluation, "target") if row[0] == "fra_Latn"]
+    assert [row[2] for row in targets] == ["two cats", "three", "no cats", "three"]
+    assert evaluation.gold.num_rows == 4
+    assert not set(evaluation.gold["right"].to_pylist()) & {row[1] for row in targets[2:]}
+    texts = zip(evaluation.texts["lang"].to_pylist(), evaluation.texts["text"].to_pylist(), strict=True)
+    assert [text for lang, text in texts if lang == "eng_Latn"] == ["two cats", "three", "no cats"]  # an equal string is one text
+
+
 def test_translations_stand_in_the_same_order_in_every_language(tmp_path, lareqa):
     """Bootstrap draws are shared by position: position i is to be the same item in each language."""
     parts = {lang: {"devtest": "".join(f"{lang} {number}\n" for number in range(9))} for lang in ("eng_Latn", "deu_Latn", "fra_Latn")}
