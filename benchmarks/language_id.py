@@ -11,6 +11,7 @@ share on which they agree, and sentences a second of processor; as its last line
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -70,7 +71,7 @@ def main() -> None:
             rows = Sides(left, ["en"] * len(left), right, [lang] * len(right))
             kept = []
             for number, one in enumerate(filters):
-                _, processor, mask = timed(lambda one=one, rows=rows: one.keep(rows))
+                _, processor, mask = timed(partial(one.keep, rows))
                 seconds[number] += processor
                 kept.append(mask)
             sentences += 2 * len(left)
