@@ -6,6 +6,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -48,6 +49,16 @@ def size_of(path: Path) -> int:
         return path.stat().st_size
     except OSError:
         return 0
+
+
+def disk_below(folder: Path) -> int:
+    """Return the bytes of the files below a folder; those of one that has several names there count once."""
+    sizes = {}
+    for path in files_below(folder):
+        with suppress(OSError):  # gone since
+            found = path.stat()
+            sizes[found.st_dev, found.st_ino] = found.st_size
+    return sum(sizes.values())
 
 
 def is_plain(path: Path) -> bool:

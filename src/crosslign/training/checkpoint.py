@@ -22,7 +22,7 @@ from crosslign.encoders.model import Model
 from crosslign.errors import InputError
 from crosslign.files import atomic_folder, read_json, sha256_file, sha256_text, write_json, write_text
 from crosslign.files.lineage import versions
-from crosslign.files.walk import files_below, size_of
+from crosslign.files.walk import disk_below
 from crosslign.objectives.contract import Part
 from crosslign.objectives.saved_parts import PARTS_FILE, state_of
 from crosslign.training.optimiser import Optimiser
@@ -157,7 +157,7 @@ class Checkpoints:
             sums = {file: sha256_file(temporary / f"{file}.safetensors") for file in TENSORS}
             write_json(temporary / "state.json", {"key": self.key, "sha256": sums, **state})
         write_text(self.folder / POINTER, name + "\n")
-        self.most_bytes = max(self.most_bytes, sum(map(size_of, files_below(self.folder))))
+        self.most_bytes = max(self.most_bytes, disk_below(self.folder))
         for other in self._newest_first()[KEPT:]:
             shutil.rmtree(other)
         log.info("checkpoint written at step %d", state["step"])

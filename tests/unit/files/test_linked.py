@@ -6,6 +6,7 @@ import os
 import pytest
 
 from crosslign.files.linked import copy_linked
+from crosslign.files.walk import disk_below
 
 
 @pytest.fixture
@@ -23,6 +24,13 @@ def test_a_copy_shares_its_files_and_outlives_the_first(folder, tmp_path):
     (folder / "main" / "weights").unlink()
     assert (tmp_path / "two" / "main" / "weights").read_bytes() == b"123"
     assert (tmp_path / "two" / "parts").read_bytes() == b"45"
+
+
+def test_files_of_several_names_take_disk_once(folder, tmp_path):
+    copy_linked(folder, tmp_path / "two")
+    (tmp_path / "two" / "own").write_bytes(b"6789")
+    assert disk_below(tmp_path) == 3 + 2 + 4
+    assert disk_below(tmp_path / "none") == 0
 
 
 def test_without_links_it_copies(folder, tmp_path, monkeypatch):
