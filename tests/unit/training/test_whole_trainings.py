@@ -209,8 +209,8 @@ def small(recipe, sets, changes=None):
     recipe["select"] = {}
     for term in recipe["terms"]:
         term["examples"], term["batch"] = sets[term["examples"].removesuffix("-s42")], 8
-        if "micro_batch" in term:
-            term["micro_batch"] = 3
+        if recipe["train"].get("auto_micro_batch"):
+            term["micro_batch"] = 3  # as where the batch does not fit
     for part in recipe["parts"].values():
         if "size" in part:
             part["size"] = 13  # neither a multiple of the batch nor more than two of them
