@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake --cores all
 
-.PHONY: apertium triton demo methods contest contest-full mirror docs test test-all test-ci test-unit test-unit-methods test-unit-data test-long test-gpu test-workflow test-quick test-papers test-cluster test-cluster-short test-nodes test-deploy \
+.PHONY: apertium triton demo methods contest contest-full mirror docs test test-all test-ci test-unit test-unit-methods test-unit-data test-long test-gpu test-workflow test-quick test-papers test-cluster test-cluster-short test-nodes test-deploy test-deploy-short \
 	test-faults test-faults-workflow test-repeat test-fuzz golden soak soak-short lint format bench gpu release clean help
 
 help:
@@ -80,7 +80,7 @@ test-all: $(VENV)/.installed
 
 # What CI runs, within its time: all of it but what takes longest.
 test-ci: $(VENV)/.installed
-	@CROSSLIGN_PATIENCE=3 $(MAKE) --no-print-directory -j 2 -k -O test-workflow test-unit test-papers test-cluster-short soak-short test-gpu
+	@CROSSLIGN_PATIENCE=3 $(MAKE) --no-print-directory -j 2 -k -O test-workflow test-unit test-papers test-cluster-short test-deploy-short soak-short test-gpu
 
 # They hold the bytes of a CPU: a GPU is hidden from them.
 test-unit: test-unit-methods test-unit-data
@@ -123,6 +123,9 @@ test-nodes: test-cluster-short
 # The workflow as others deploy it: as a module, by snakedeploy, from object storage, by another scheduler, on other versions (docs/deploy.md).
 test-deploy: $(VENV)/.installed
 	$(BIN)/pytest tests/deploy -rs --timeout 1800
+
+test-deploy-short: $(VENV)/.installed
+	$(BIN)/pytest $(addprefix tests/deploy/test_,modules.py storage.py editor.py catalogue.py) -rs --timeout 1800 -m "not long"
 
 # Every fault of docs/faults.md; those that run the smallest whole workflow take about ten minutes on two cores.
 test-faults: $(VENV)/.installed

@@ -39,3 +39,23 @@ def test_it_is_tried_once_and_its_logs_lead_to_each_other(cluster, first, unknow
     assert number == job.id
     assert list(first.folder.glob(pattern)) == [slurm]
     assert str(own.relative_to(first.folder)) in slurm.read_text(encoding="utf-8")
+
+
+def test_what_fails_in_a_group_is_named_with_its_log_and_what_does_not_counts(cluster, first, unknown_vectors):
+    first.forget_score(RUN, "bucc_moco")
+    before = cluster.last()
+    code, said = first.run("--group-components", "scores=16", check=False)
+    assert code != 0
+    (job,) = cluster.jobs(after=before)
+    assert (job.state, job.fields["NumCPUs"]) == ("FAILED", "2")
+    (named,) = said.split("failed: ")[1:]
+    assert named.startswith("score ")
+    assert "task=sts12" in named.splitlines()[0]
+    assert f"slurm job {job.id}: FAILED" in named
+    assert "not known to be of one checkpoint" in named
+    own = re.search(r"^  log: (.*/sts12\.log)$", named, flags=re.MULTILINE)[1]
+    assert "not known to be of one checkpoint" in (first.folder / own).read_text(encoding="utf-8")
+    assert list((first.results / "scores" / RUN).rglob("bucc_moco.json"))
+    first.run("--group-components", "scores=16", check=False)
+    (again,) = cluster.jobs(after=int(job.id))
+    assert "sts12" in again.fields["JobName"]  # alone: the other one is done

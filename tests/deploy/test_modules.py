@@ -87,6 +87,7 @@ def made_in(folder, mini, *arguments, **variables):
     return own.tables()
 
 
+@pytest.mark.long
 def test_a_module_makes_the_table_of_the_users_own_corpus_and_system(repository, mini, tmp_path):
     snakefile = f'gitfile("{repository}", path="workflow/Snakefile", tag="v0")'
     module = f"module crosslign:\n    snakefile: {snakefile}\n    config: config\n"
@@ -106,6 +107,7 @@ def snakedeploy(tmp_path_factory):
     return folder / "bin" / "snakedeploy"
 
 
+@pytest.mark.long
 def test_what_snakedeploy_deploys_makes_the_table_of_the_users_own_corpus_and_system(repository, snakedeploy, mini, tmp_path):
     own = tmp_path / "deployed"
     # A host that is this disk: git, which both commands use, is told where that address lies.

@@ -1,4 +1,4 @@
-"""A run that is itself a job of a Slurm of several nodes is told to end before its time; the next goes on."""
+"""A run on a Slurm of several nodes is told to end: by Slurm, as a job itself, before its time, or while its jobs only wait."""
 
 import shlex
 
@@ -14,13 +14,13 @@ def test_a_run_inside_a_job_is_told_to_end_before_its_time_and_the_next_goes_on(
     project.forget_score()
     project.hold()
     before, log = nodes.last(), project.folder / "controller.log"
-    options = ["--parsable", f"--chdir={project.folder}", f"--output={log}", "--mem=4000", "--time=60", "--signal=B:TERM@600"]
+    options = ["--parsable", f"--chdir={project.folder}", f"--output={log}", "--mem=4000", "--time=6", "--signal=B:TERM@240"]
     variables = ",".join(f"{name}={value}" for name, value in {"PYTHONPATH": project.before, **OWN}.items())
-    controller = nodes.ask("sbatch", *options, f"--export=ALL,{variables}", f"--wrap=exec {shlex.join(project.command(*ON_SLURM))}").strip()
+    nodes.ask("sbatch", *options, f"--export=ALL,{variables}", f"--wrap=exec {shlex.join(project.command(*ON_SLURM))}")
     project.wait_until_held()
-    nodes.ask("scancel", "--batch", "--signal=TERM", controller)
     told = "told to end: jobs that only waited are cancelled, 1 running ones are waited for"
-    wait_for(lambda: told in log.read_text(), 120, "the run does not hear it")
+    wait_for(lambda: told in log.read_text(), 240, "Slurm does not tell it, or it does not hear")  # after two minutes of the six
+    assert [job.state for job in nodes.jobs(after=before)] == ["RUNNING", "RUNNING"]
     project.release()
     wait_for(lambda: not nodes.active(), 180, "the jobs do not end")
     states = [job.state for job in nodes.jobs(after=before)]
@@ -28,3 +28,20 @@ def test_a_run_inside_a_job_is_told_to_end_before_its_time_and_the_next_goes_on(
     project.on_slurm()
     assert project.is_whole()
     assert len(nodes.jobs(after=before)) == 2  # only the table was left, which is made where the command is given
+
+
+def test_a_run_whose_jobs_all_wait_is_told_to_end_cancels_them_and_the_next_goes_on(nodes, project):
+    project.forget_score()
+    for node in ("n1", "n2", "n3", "n4"):
+        nodes.ask("sbatch", f"--nodelist={node}", "--exclusive", "--output=/dev/null", "--wrap=sleep 3000")
+    before = nodes.last()
+    with project.started() as process:
+        wait_for(lambda: nodes.jobs(after=before), 120, "no job is submitted")
+        process.terminate()
+        wait_for(lambda: process.poll() is not None, 120, process.said()[-6000:])
+    assert process.returncode != 0
+    assert "told to end: jobs that only waited are cancelled, 0 running ones are waited for\n" in process.said()
+    assert [job.state for job in nodes.jobs(after=before)] == ["CANCELLED"]
+    nodes.cancel_all()
+    project.on_slurm()
+    assert project.is_whole()

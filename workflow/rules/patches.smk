@@ -8,7 +8,7 @@ from pathlib import Path
 from crosslign.jobs.engine import unknown_version
 from crosslign.slurm.executor import PatientExecutor
 from snakemake.executors.local import Executor as LocalExecutor
-from snakemake.jobs import Job
+from snakemake.jobs import GroupJob, Job
 from snakemake.persistence import PersistenceBase
 from snakemake.scheduling.job_scheduler import JobScheduler
 from snakemake.script import PythonScript
@@ -66,10 +66,30 @@ def take_sigterm_apart():
 
 
 def try_no_hopeless_job_again(hopeless):
-    """Replaces `Job.restart_times`, which knows `retries` alone: what failed of input that cannot be used is not tried again."""
+    """Replaces `Job.restart_times`, which knows `retries` alone: what failed of input that cannot be used is not tried again.
+
+    And `GroupJob.restart_times`, which takes the most of its jobs: a group is tried as a whole, in vain where one of them is such.
+    """
     Job.restart_times = property(
         lambda job: 0 if hopeless(job.jobid) else job.rule.restart_times
     )
+    GroupJob.restart_times = property(
+        lambda group: min(job.restart_times for job in group.jobs)
+    )
+
+
+def keep_what_is_whole(described):
+    """Replaces `Job.cleanup`, which removes what jobs made that ended well, where another of their group failed: what has lineage stays.
+
+    One job that cannot be done would else keep all others of its group from being done, and all that is made of them.
+    """
+    as_it_was = Job.cleanup
+
+    async def clean(job, *skipped):
+        if not described(job):
+            await as_it_was(job, *skipped)
+
+    Job.cleanup = clean
 
 
 def rerun_by_lineage(described, changes):

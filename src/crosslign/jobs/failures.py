@@ -88,6 +88,12 @@ def _written(fields: Mapping[str, Any]) -> int | None:
         return None
 
 
+def _is_whole(fields: Mapping[str, Any]) -> bool:
+    """Tell whether all that a job makes is there: in a group that failed, it is one of those that ended well."""
+    output = [Path(str(path)) for path in fields.get("output") or ()]
+    return bool(output) and all(path.exists() for path in output)
+
+
 def explain(failure: Failure) -> Iterator[str]:
     """Yield the lines that explain one failure."""
     yield f"failed: {failure.name}"
@@ -128,11 +134,12 @@ class FailuresHandler(logging.Handler):
             job = str(fields.get("jobid"))
             self._wildcards[job] = dict(fields.get("wildcards") or {})
             self._before[job] = _written(fields)
-        elif event == "job_error":
+        elif event == "job_error" and not fields.get("indent"):  # jobs of a group come once more, each by itself
             self._take(fields, ())
         elif event == "group_error":
-            for job in fields.get("job_error_info", []):
-                self._take(job, fields.get("aux_logs") or (), str(fields.get("msg") or ""))
+            jobs = fields.get("job_error_info", [])
+            for job in [job for job in jobs if not _is_whole(job)] or jobs:
+                self._take(job, fields.get("aux_logs") or (), str(fields.get("said") or ""))
         elif event == "job_finished":
             self._failed.pop(str(fields.get("job_id")), None)
 

@@ -251,7 +251,7 @@ class PatientExecutor(Executor):  # type: ignore[misc]
             return
         if state not in DONE:
             message = f"SLURM-job '{job.external_jobid}' failed, SLURM status is: '{state}'. "
-            self.report_job_error(job, msg=message, aux_logs=[str(log)])
+            self.report_job_error(job, msg=message, aux_logs=[str(log)], said=message)  # of a group, Snakemake passes on the last alone
             return
         self.report_job_success(job)
         if state != FORGOTTEN and not self.workflow.executor_settings.keep_successful_logs:

@@ -51,9 +51,13 @@ def test_a_job_that_a_later_try_finished_is_not_named(tmp_path):
 def test_a_group_names_its_jobs(tmp_path):
     handler = FailuresHandler()
     job = {"jobid": 7, "rule_name": "score", "log": [str(tmp_path / "no.log")]}
-    event(handler, "group_error", groupid="x", aux_logs=[str(tmp_path / "3.log")], msg=SLURM, job_error_info=[job])
+    whole = {**job, "jobid": 8, "rule_name": "embed", "output": [str(tmp_path)]}
+    event(handler, "group_error", groupid="x", aux_logs=[str(tmp_path / "3.log")], said=SLURM, job_error_info=[whole, job])
+    event(handler, "job_error", indent=True, **job)
     said = handler.text()
+    assert said.count("failed: ") == 1
     assert "failed: score" in said
+    assert "slurm job 17: TIMEOUT" in said
     assert "3.log" in said
 
 

@@ -57,7 +57,7 @@ class Plugin:
     def report_job_success(self, job):
         self.done.append(job.external_jobid)
 
-    def report_job_error(self, job, msg, aux_logs):
+    def report_job_error(self, job, msg, aux_logs, said):
         self.reported.append((job.external_jobid, msg))
         self.logs = aux_logs
 
