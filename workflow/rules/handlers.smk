@@ -6,7 +6,7 @@ from crosslign.config.uses import all_missing, require_own_files
 from crosslign.errors import InputError
 from crosslign.files.atomic import require_writable
 from crosslign.jobs.leases import gpu_note, visible_gpus
-from crosslign.planning.cost import cost_of, cost_text, no_memory, too_long
+from crosslign.planning.cost import cost_of, cost_text, no_memory, no_room, too_long
 from crosslign.reporting.summary import summary
 from crosslign.slurm.checks import (
     most,
@@ -91,6 +91,8 @@ def print_cost(dag):
     # On this machine, as many jobs as it has devices are at work on what lies on the disk for a while.
     working = max(1, GPUS) if workflow.local_exec else at_once()
     print(f"plan: {cost_text(cost_of(project, jobs, working))}", file=sys.stderr)
+    if note := no_room(project, jobs):
+        print(f"note: {note}", file=sys.stderr)
     tries = 1 + max((job.restart_times for job in found), default=0)
     if not workflow.local_exec and (note := too_long(project, jobs, tries)):
         print(f"note: {note}", file=sys.stderr)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import shutil
+import tempfile
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -216,6 +218,23 @@ def no_memory(project: Project, jobs: Iterable[Job]) -> InputError | None:
         why=f"it needs about {memory / 1000:,.0f} GB, and a job may have {largest / 1000:,.0f}",
         do="Make it smaller (`rows`, `max_per_pair`, a smaller size), or set max_mem_mb to what your nodes have",
     )
+
+
+def no_room(project: Project, jobs: Iterable[Job]) -> str:
+    """Return a note on the job that may write more temporary files than this machine's TMPDIR has room for; empty where it has.
+
+    Training sets are shuffled and drawn there: they declare it with the disk of what they write.
+    """
+    asked = [
+        (job_need(project, rule, wildcards, 1).disk_mb, own_name(rule, wildcards)) for rule, wildcards in jobs if rule == "build_examples"
+    ]
+    largest, name = max(asked, default=(0, ""))
+    place = tempfile.gettempdir()
+    free = shutil.disk_usage(place).free / 1e6
+    if largest <= free:
+        return ""
+    needs = f"{name} may need {bytes_text(largest * 1e6)} for temporary files"
+    return f"{needs}, and {place} has {bytes_text(free * 1e6)} free: set TMPDIR to a place with room, on a cluster on every node"
 
 
 def cost_text(cost: Cost) -> str:

@@ -2,10 +2,12 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from project_copy import copy_project
@@ -18,6 +20,7 @@ from crosslign.config.data_plan import FileNeed
 from crosslign.config.load import load_project
 from crosslign.config.loads import examples_mb
 from crosslign.config.resolve import run_recipe
+from crosslign.config.resources import job_need
 from crosslign.config.tokenised import copies, copy_of, key_of
 from crosslign.files import write_json
 from crosslign.paths import Paths
@@ -30,6 +33,7 @@ from crosslign.planning.cost import (
     encoding_hours,
     measured_hours,
     no_memory,
+    no_room,
     too_long,
 )
 from crosslign.planning.data import data_lines, files_csv
@@ -219,6 +223,17 @@ def test_a_job_that_no_node_has_the_memory_for_is_refused_with_the_figure():
     roomy = replace(full, settings={**full.settings, "max_mem_mb": 2_000_000})
     assert no_memory(roomy, jobs) is None
     assert "a run would end" not in plan_text(roomy, {"build_examples": 1}, {}, jobs, [])
+
+
+def test_a_place_for_temporary_files_that_is_too_small_is_told(project, monkeypatch):
+    jobs = [("build_examples", {"corpus": "a", "examples": "nli_english"}), training("MS-E-s42")]
+    asked = job_need(project, *jobs[0], 1).disk_mb
+    for free, said in ((asked, False), (asked - 1, True)):
+        monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: SimpleNamespace(free=free * 1e6))
+        note = no_room(project, jobs)
+        assert note.startswith("nli_english may need ") is said
+        assert ("set TMPDIR to a place with room" in note) is said
+    assert no_room(project, [training("MS-E-s42")]) == ""
 
 
 def test_finished_trainings_correct_the_hours_of_those_to_come(project):

@@ -8,6 +8,7 @@ import re
 import shutil
 import socket
 import sys
+import tempfile
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -25,6 +26,7 @@ from crosslign.corpora.sources._network import is_offline, require_network
 from crosslign.errors import InputError
 from crosslign.jobs.engine import KNOWN as ENGINE
 from crosslign.jobs.engine import unknown_version
+from crosslign.planning.cost import no_room
 from crosslign.slurm.checks import require_scheduler, too_long
 from crosslign.slurm.commands import accounting_complaint, ask
 from crosslign.slurm.executor import LONGEST_PAUSE
@@ -99,6 +101,12 @@ def storage(results: Path, mirrors: tuple[Path, ...]) -> Iterator[Finding]:
     if not mirrors:
         yield NOTE, "mirror", "none: files come from their publishers"
     yield OK, "hub cache", os.environ.get("HF_HOME", str(Path.home() / ".cache" / "huggingface"))
+
+
+def temporary(project: Project) -> Iterator[Finding]:
+    """Check the room for temporary files of the largest training set of the configuration."""
+    note = no_room(project, [("build_examples", {"examples": name}) for name in project.examples])
+    yield (NOTE, "temporary files", note) if note else (OK, "temporary files", f"enough room in {tempfile.gettempdir()}")
 
 
 def network() -> Iterator[Finding]:
@@ -198,7 +206,10 @@ class Doctor:
         project = read_project(args, needed=args.sources)
         if args.sources:
             return _sources(project, args.targets or project.settings["targets"])
-        checks = (python_and_packages(), devices(), storage(project.paths.results, project.mirrors), network(), scheduler(most(project)[1]))
+        checks = (
+            python_and_packages(), devices(), storage(project.paths.results, project.mirrors), temporary(project), network(),
+            scheduler(most(project)[1]),
+        )  # fmt: skip
         found = [finding for check in checks for finding in check]
         for state, what, text in found:
             print(f"{state:<5} {what:<34} {text}")
