@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake --cores all
 
 .PHONY: apertium triton demo methods contest contest-full mirror docs test test-all test-ci test-unit test-unit-methods test-unit-data test-long test-gpu test-workflow test-quick test-papers test-cluster test-cluster-short test-nodes test-deploy test-deploy-short \
-	test-faults test-faults-workflow test-repeat test-fuzz golden soak soak-short lint format bench gpu release clean help
+	test-faults test-faults-workflow test-repeat test-fuzz golden soak soak-short lint style format bench gpu release clean help
 
 help:
 	@echo "make demo        build the quick-start table, figures and report from real text (ten to forty minutes on two cores)"
@@ -78,9 +78,9 @@ test-all: $(VENV)/.installed
 	@CROSSLIGN_PATIENCE=3 $(MAKE) --no-print-directory -j 2 -k -O \
 		test-workflow test-unit test-papers test-faults-workflow test-nodes soak-short test-gpu test-long
 
-# What CI runs, within its time: all of it but what takes longest.
+# What CI runs, within its time: all of it but what takes longest. The types are checked beside the tests, and tell first.
 test-ci: $(VENV)/.installed
-	@CROSSLIGN_PATIENCE=3 $(MAKE) --no-print-directory -j 2 -k -O test-workflow test-unit test-papers test-cluster-short test-deploy-short soak-short test-gpu
+	@CROSSLIGN_PATIENCE=3 $(MAKE) --no-print-directory -j 2 -k -O lint test-workflow test-unit test-papers test-cluster-short test-deploy-short soak-short test-gpu
 
 # They hold the bytes of a CPU: a GPU is hidden from them.
 test-unit: test-unit-methods test-unit-data
@@ -166,9 +166,12 @@ apertium:
 	@apertium -l 2>/dev/null | grep -q es-pt || { apt-get update -q && apt-get install -y -q apertium apertium-eng-spa apertium-fr-es apertium-es-pt; } \
 		>/dev/null 2>&1 || echo "Apertium is not installed and cannot be: its tests are skipped"
 
-lint: $(VENV)/.installed
+# What takes a second: CI asks for it before all else.
+style: $(VENV)/.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+lint: style
 	$(BIN)/mypy
 	$(BIN)/snakefmt --check --compact-diff Snakefile workflow
 	$(BIN)/snakemake --lint
