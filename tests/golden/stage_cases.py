@@ -12,7 +12,7 @@ from golden import Case
 from material import FOLDER, rows_digest
 from number_cases import READOUT, SENTENCES, TINY, digest, numbers
 from safetensors.torch import load_file
-from stage_recipes import CLAIMS, NLI, OVERVIEW, OWN, PUBLISHED, RECIPE, RESULTS, SELECT, STS, TABLE, TASK, TRAIN, VERSES
+from stage_recipes import CLAIMS, NLI, OVERVIEW, OWN, PUBLISHED, RECIPE, RESULTS, SELECT, SHARED, STS, TABLE, TASK, TRAIN, VERSES
 
 from crosslign.config.versions import code_behind
 from crosslign.files import iter_rows, read_json, write_json, write_rows
@@ -331,6 +331,12 @@ def _reported():
     }
 
 
+def _share():
+    """What one job does alone of a corpus that jobs could share."""
+    corpus("verses")
+    return run("filter_shards", SHARED, {"files": [FOLDER / "verses.tsv"]}, {"folder": RESULTS / "corpora" / "shared" / "1"})
+
+
 STAGE = {
     "fetch": (lambda: digest(fetched("nli_en.tsv")[0].read_text(encoding="utf-8")), {"entry": OWN}),
     "write_stand_in": (_stand_in, {"entry": {"stand_in": "bitext_tsv"}}),
@@ -363,6 +369,7 @@ STAGE = {
         {},
     ),
     "choose": (_chosen, {}),
+    "filter_shards": (_share, {"entry": SHARED["entry"]}),
 }
 """What is kept of each stage, and the recipe that names the implementations which take part."""
 

@@ -17,6 +17,7 @@ VERSES = {
     "options": {"columns": {"1": "a_text", "2": "b_text"}},
     "licence": "CC0-1.0",
 }
+SHARED = {"corpus": "shared", "entry": {**VERSES, "filters": [{"length": {"min_words": 4}}]}, "limit": 20, "part": 1, "parts": 1}
 STS = {
     "kind": "evaluation",
     "reader": "sts_tsv",
