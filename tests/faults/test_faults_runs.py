@@ -79,15 +79,17 @@ KILL = """
 import os, signal, sys
 from pathlib import Path
 renames, real = 0, Path.replace
+def named():
+    return getattr(getattr(sys.modules["__main__"], "snakemake", None), "rule", "") == os.environ["KILLED_RULE"]
 def replace(self, target):
     global renames
     parts = Path(target).parts
-    renames += "checkpoints" not in parts and not any(part.endswith(".part") for part in parts)
-    if renames == int(os.environ["KILLED_AT"]):
+    renames += named() and "checkpoints" not in parts and not any(part.endswith(".part") for part in parts)
+    if named() and renames == int(os.environ["KILLED_AT"]):
         Path(os.environ["KILLED_NOTE"]).touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return real(self, target)
-if sys.orig_argv[-1].endswith("." + os.environ["KILLED_RULE"] + ".py"):
+if ".snakemake/scripts" in sys.orig_argv[-1]:
     Path.replace = replace
 """
 

@@ -79,14 +79,16 @@ def try_no_hopeless_job_again(hopeless):
 
 
 def keep_what_is_whole(described):
-    """Replaces `Job.cleanup`, which removes what jobs made that ended well, where another of their group failed: what has lineage stays.
+    """Replaces `Job.cleanup`, which removes what jobs made that ended well, where another of their group failed: that stays.
 
-    One job that cannot be done would else keep all others of its group from being done, and all that is made of them.
+    One job that cannot be done would else keep all others of its group from being done, and all that is made of them. It ended well if
+    all of its outputs are there, with lineage.
     """
     as_it_was = Job.cleanup
 
     async def clean(job, *skipped):
-        if not described(job):
+        whole = job.group and all(Path(path).exists() for path in job.output)
+        if not (whole and described(job)):
             await as_it_was(job, *skipped)
 
     Job.cleanup = clean

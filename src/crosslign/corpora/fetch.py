@@ -6,8 +6,8 @@ import logging
 import random
 import re
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
@@ -23,6 +23,7 @@ from crosslign.corpora.sources.url import said_size
 from crosslign.errors import InputError, NetworkError
 from crosslign.files import atomic_path, sha256_file, write_text
 from crosslign.files.checksums import copy_summed
+from crosslign.files.lineage import lineage_path
 from crosslign.files.locks import locked
 from crosslign.files.mirrors import mirrored
 from crosslign.files.text import read_text
@@ -214,14 +215,23 @@ def _remove(dest: Path, *endings: str) -> None:
             left.unlink(missing_ok=True)
 
 
+@contextmanager
+def alone_with(dest: Path) -> Iterator[None]:
+    """Let nobody else write a file, its record and its lineage while the block runs; what killed jobs left of their copies goes first."""
+    dest.parent.mkdir(parents=True, exist_ok=True)
+    with locked(dest.with_name(f".{dest.name}.lock")):
+        for path in (dest, record_path(dest), lineage_path(dest)):
+            _remove(path, "[0-9a-f]" * 8 + ".part")
+        yield
+
+
 def _bring(
     name: str, source: Mapping[str, Any], wanted: _Wanted, dest: Path, mirrors: Sequence[Path], patience: Patience
 ) -> tuple[str, int]:
     """Bring a file to `dest`, under its lock, and return its sum, and the size of what it is the beginning of, 0 where nobody said that.
 
-    What a killed job left of a copy goes, what it left of a download is gone on with.
+    What a killed job left of a download is gone on with.
     """
-    _remove(dest, "[0-9a-f]" * 8 + ".part")
     found, problems, whole = _from_mirrors(name, wanted, dest, mirrors)
     part = dest.with_name(f".{dest.name}.download")
     if not found:
@@ -274,8 +284,7 @@ def fetch_file(
     dest = Path(dest)
     local = source_kind(source) == "local"
     wanted = _Wanted(file, describe(source, file), None if local else record_path(dest))
-    dest.parent.mkdir(parents=True, exist_ok=True)
-    with locked(dest.with_name(f".{dest.name}.lock")):
+    with alone_with(dest):
         found, whole = "", 0
         if not dest.is_file() and wanted.record:
             wanted.record.unlink(missing_ok=True)

@@ -102,8 +102,9 @@ class RemainingHandler(logging.Handler):
         elif event == "job_info":
             job, rule = record.__dict__["jobid"], record.__dict__["rule_name"]
             self._remaining.start(job, stage_of(rule), now)
-            if self._starts():
-                self._print(f"Job {job}: {record.__dict__.get('rule_msg') or f'rule {rule}'} {self._left(now)}", now)
+            message, makes = record.__dict__.get("rule_msg"), record.__dict__.get("output")
+            if self._starts() and (message or makes):  # a target alone does nothing
+                self._print(f"Job {job}: {message or f'rule {rule}'} {self._left(now)}", now)
         elif event == "job_finished":
             self._done += 1
             self._remaining.finish(record.__dict__["job_id"], now)

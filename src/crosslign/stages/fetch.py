@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from crosslign.config.catalog import with_hints
-from crosslign.corpora.fetch import fetch_file
+from crosslign.corpora.fetch import alone_with, fetch_file
 from crosslign.jobs.job import Job
 from crosslign.stages import STAGES
 
@@ -19,4 +19,5 @@ def fetch(job: Job) -> None:
     source, file = with_hints(recipe["entry"], recipe["file"], job.resources["hints"])
     facts = fetch_file(recipe["source"], source, file, job.outputs["file"], mirrors)
     job.lineage.licences = [recipe["entry"]["licence"]]
-    job.write_lineage("download", [job.outputs["file"]], facts)
+    with alone_with(job.outputs["file"]):
+        job.write_lineage("download", [job.outputs["file"]], facts)

@@ -50,9 +50,10 @@ def run(log):
     """Log the events of a run of two jobs."""
     log.info(None, extra={"event": "run_info", "stats": {"score": 2, "total": 2}})
     log.info("no event")
-    for job in (7, 8):
-        log.info(None, extra={"event": "job_info", "jobid": job, "rule_name": "score", "rule_msg": "Scoring a set" if job == 7 else None})
+    for job, message in ((7, "Scoring a set"), (8, None)):
+        log.info(None, extra={"event": "job_info", "jobid": job, "rule_name": "score", "rule_msg": message, "output": ["a.json"]})
         log.info(None, extra={"event": "job_finished", "job_id": job})
+    log.info(None, extra={"event": "job_info", "jobid": 0, "rule_name": "all", "rule_msg": None, "output": []})
 
 
 def test_events_become_one_line_a_job_that_starts_and_a_last_one(engine, capsys):
