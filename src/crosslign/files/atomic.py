@@ -53,7 +53,7 @@ def is_full(error: BaseException) -> bool:
 
 
 def disk_problem(error: BaseException, path: Path, written: int = 0) -> ResourceError | None:
-    """Return the error for people where a disk is full, a file too large, or a right is lacking; None for every other error.
+    """Return the error for people where a disk is full, a file too large or gone, or a right is lacking; None for every other error.
 
     Args:
         error: what a writer raised.
@@ -79,6 +79,9 @@ def disk_problem(error: BaseException, path: Path, written: int = 0) -> Resource
             why=f"{free + written:,} bytes are free and it needs more" + (f": {written:,} were written" if written else ""),
             do="Free space (crosslign plan says what a run needs), then run the same command again",
         )
+    if isinstance(error, OSError) and error.errno == errno.ESTALE:
+        why, do = "another machine removed or replaced it on a network's disk (stale file handle)", "Run the same command again"
+        return ResourceError("went away meanwhile", where=str(error.filename or path), why=why, do=do)
     if isinstance(error, OSError) and error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
         if closed := _closed(error.filename):
             return ResourceError("cannot be read", where=closed, why=str(error.strerror), do="Get the right to read it")

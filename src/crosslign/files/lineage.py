@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import Any
 from crosslign.errors import InputError
 from crosslign.files.checksums import sha256_file, sha256_folder
 from crosslign.files.records import mapped, read_json, write_json
-from crosslign.files.walk import files_below
+from crosslign.files.walk import files_below, passing_gone
 
 PACKAGES = ("torch", "transformers", "tokenizers", "accelerate", "safetensors", "pyarrow", "numpy", "scipy", "scikit-learn")
 
@@ -229,7 +229,7 @@ def _stamps(path: Path) -> Stamps:
     """Return the stamps of a file, or of the files of a folder that its checksum counts."""
     found = []
     for file in [file for file in files_below(path) if file.name != FOLDERS] or [path]:
-        with suppress(FileNotFoundError):  # gone since: its checksum says so
+        with passing_gone():  # its checksum says so
             stat = file.stat()
             found += [(str(file), stat.st_mtime_ns, stat.st_size)] if file.is_file() else []
     return found

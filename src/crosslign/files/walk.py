@@ -6,8 +6,11 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+GONE = (errno.ENOENT, errno.ENOTDIR, errno.ESTALE)
+"""What is said of a file that goes away this moment: by NFS also that the handle of it is stale, after another machine removed it."""
 
 
 def is_unfinished(name: str) -> bool:
@@ -33,12 +36,22 @@ def folders_in(folder: Path) -> list[Path]:
         return []
 
 
+@contextmanager
+def passing_gone() -> Iterator[None]:
+    """Pass over a file that goes away while the block looks at it."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in GONE:
+            raise
+
+
 def is_there(path: Path) -> bool:
     """Tell whether something lies at a path; not where its name is longer than any, as one made of a person's can be."""
     try:
         return path.exists()
     except OSError as error:
-        if error.errno == errno.ENAMETOOLONG:
+        if error.errno in (errno.ENAMETOOLONG, *GONE):
             return False
         raise
 

@@ -21,7 +21,7 @@ from crosslign.files.lineage import (
     sidecar_if_there,
     sidecars_of,
 )
-from crosslign.files.walk import files_below, folders_in, is_plain, is_there, is_unfinished
+from crosslign.files.walk import GONE, files_below, folders_in, is_plain, is_there, is_unfinished
 from crosslign.paths import CATALOG, ORIGIN, PUBLISHED, origin_files, own_or_catalog
 
 WHOLE, REMOVED, STALE, MISSING, TOUCHED = "whole", "removed", "stale", "missing", "touched by hand"
@@ -68,10 +68,8 @@ def _hashed(results: Path, path: str, known: dict[str, str | None]) -> str | Non
                 known[path] = None
             else:
                 known[path] = checksum(file) if _is_of_its_size(file) else "of another size"
-        except FileNotFoundError:  # gone since
-            known[path] = None
-        except OSError:
-            known[path] = "cannot be read"
+        except OSError as error:
+            known[path] = None if error.errno in GONE else "cannot be read"
     return known[path]
 
 
@@ -92,12 +90,12 @@ def _place(results: Path, project: Path, path: str, recipe: Any) -> str:
     """Return where an input lies: as lineage names it; absolute where it lies outside of these results."""
     if path.startswith("../"):
         return os.path.normpath((results / path).absolute())
-    if "/" in path or (results / path).exists():
+    if "/" in path or is_there(results / path):
         return path
     own = recipe.get("file") if isinstance(recipe, Mapping) else None
     places = [own_or_catalog(project / PUBLISHED / path, PUBLISHED / path)]
     places += [project / own] if isinstance(own, str) and Path(own).name == path else []
-    return next((str(place.absolute()) for place in places if place.exists()), path)
+    return next((str(place.absolute()) for place in places if is_there(place)), path)
 
 
 def read_described(results: Path, project: Path, sidecar: Path) -> tuple[str, dict[str, Any], list[dict[str, Any]]]:
@@ -140,14 +138,14 @@ def artefacts(results: Path, project: Path = Path()) -> Iterator[Finding]:
             yield _state(results, path, artefact, inputs, known)
             wanted.update({entry["path"]: path for entry in inputs})
         except InputError as error:
-            if not sidecar.exists():  # a job makes its artefact anew
+            if not is_there(sidecar):  # a job makes its artefact anew
                 continue
             why = "it was made by another version" if "another version" in error.what else "its lineage cannot be read"
             yield Finding(sidecar.relative_to(results).as_posix(), TOUCHED, why)
     for path, user in sorted(wanted.items()):
-        described = lineage_path(results / path).exists()
+        described = is_there(lineage_path(results / path))
         # What lies outside may go once it was used; of a name alone, without a folder, nobody knows where it lies.
-        if "/" in path and not Path(path).is_absolute() and not described and not (results / path).exists():
+        if "/" in path and not Path(path).is_absolute() and not described and not is_there(results / path):
             yield Finding(path, MISSING, f"{user} was made of it")
         elif Path(path).is_absolute() and described:
             with suppress(InputError):
@@ -163,7 +161,7 @@ def _undescribed(results: Path) -> Iterator[Finding]:
     found += [path for page in PAGES for path in results.glob(f"{page}.*") if not is_unfinished(path.name)]
     for path in sorted(found):
         name = path.relative_to(results)
-        if path.name == ORIGIN or path.name.endswith(FOLDERS) or not path.exists():
+        if path.name == ORIGIN or path.name.endswith(FOLDERS) or not is_there(path):
             continue
         if not is_there(lineage_path(path)) and not (name.parts[0] == "scores" and origin_files(results, name.as_posix())):
             yield Finding(name.as_posix(), TOUCHED, "no lineage describes it")

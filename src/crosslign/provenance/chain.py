@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.files.lineage import checksum, lineage_path, sidecar_if_there
+from crosslign.files.walk import passing_gone
 
 ORDER = (
     "table", "scores", "counts", "embeddings", "system", "encoder", "examples", "view", "evaluation", "corpus", "stand_in", "download",
@@ -48,10 +49,9 @@ def _named(path: str, kind: str) -> str:
 
 def _checksum(path: Path) -> str:
     """Return the checksum of a file that nobody has noted; empty where it is gone."""
-    try:
+    with passing_gone():
         return checksum(path) if path.is_file() else ""
-    except FileNotFoundError:
-        return ""
+    return ""
 
 
 def chain(results: Path, paths: Iterable[str]) -> list[Link]:

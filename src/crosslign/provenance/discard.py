@@ -10,7 +10,7 @@ from pathlib import Path
 
 from crosslign.errors import InputError
 from crosslign.files.lineage import sidecars_of
-from crosslign.files.walk import is_there
+from crosslign.files.walk import is_there, passing_gone
 from crosslign.paths import SHARED
 from crosslign.provenance.artefact_states import STALE, STRAY, TOUCHED, artefacts, is_stray, read_described
 from crosslign.provenance.cell_states import cells
@@ -43,7 +43,7 @@ def discard(results: Path, project: Path = Path()) -> list[str]:
         target.parent.mkdir(parents=True, exist_ok=True)
         for end in ENDS:
             file = Path(f"{results / path}{end}")
-            with suppress(FileNotFoundError):  # a job or a person takes it this moment
+            with passing_gone():  # a job or a person takes it this moment
                 if is_there(file):
                     shutil.move(file, f"{target}{end}")  # downloads may lie on another disk
     return gone
@@ -72,7 +72,7 @@ def _with_all_made_of(results: Path, project: Path, bad: set[str]) -> set[str]:
     """Add every artefact that was made of a bad one, directly or not."""
     made_of: dict[str, set[str]] = {}
     for sidecar in sidecars_of(results):
-        with suppress(InputError, FileNotFoundError):
+        with suppress(InputError), passing_gone():
             if is_stray(results, sidecar):
                 continue
             path, _, inputs = read_described(results, project, sidecar)

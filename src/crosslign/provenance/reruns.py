@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from crosslign.console import number_of
 from crosslign.errors import InputError
 from crosslign.files.checksums import sha256_file
 from crosslign.files.lineage import beside_recipe, is_sidecar, lineage_path, named, read_lineage
+from crosslign.files.walk import is_there, passing_gone
 from crosslign.provenance.causes import ABSENT, changed_keys
 
 Change = tuple[str, str]
@@ -99,7 +99,7 @@ class Reruns:
 
     def described(self, outputs: Iterable[Path]) -> bool:
         """Tell whether lineage can decide: each of a job's outputs that lies there has some, and there is one."""
-        there = [path for path in outputs if path.exists() or lineage_path(path).exists()]
+        there = [path for path in outputs if is_there(path) or is_there(lineage_path(path))]
         return bool(there) and all(self._lineage(path) for path in there)
 
     def why(self, asked: Asked) -> list[Change]:
@@ -125,9 +125,9 @@ class Reruns:
 
     def _changed(self, name: str, path: Path, sha256: str, output: Path) -> Iterator[Change]:
         """Yield how an input differs from what was read: by its lineage; by its bytes where it is newer, or lineage itself."""
-        lineage = self._lineage(path) if path.exists() else None
+        lineage = self._lineage(path) if is_there(path) else None
         found = str(lineage["artefact"]["sha256"]) if lineage else sha256
-        with suppress(FileNotFoundError):  # it goes away this moment: the engine itself asks whether it is there
+        with passing_gone():  # the engine itself asks whether it is there
             if found == sha256 and path.is_file() and (is_sidecar(path) or _newer(path, output)):
                 size = path.stat().st_size
                 if lineage and size > LARGEST:
@@ -140,5 +140,5 @@ class Reruns:
 
 def _newer(path: Path, output: Path) -> bool:
     """Tell whether a file was written after what was made of it; of an output that was removed since, after its lineage."""
-    made = output if output.exists() else lineage_path(output)
-    return made.exists() and path.stat().st_mtime_ns > made.stat().st_mtime_ns
+    made = output if is_there(output) else lineage_path(output)
+    return is_there(made) and path.stat().st_mtime_ns > made.stat().st_mtime_ns

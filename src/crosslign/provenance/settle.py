@@ -11,7 +11,7 @@ from pathlib import Path
 
 from crosslign.errors import InputError
 from crosslign.files.lineage import checksum, lineage_path, read_lineage
-from crosslign.files.walk import files_below
+from crosslign.files.walk import files_below, passing_gone
 from crosslign.provenance.artefact_states import WHOLE, artefacts
 from crosslign.provenance.code_states import made, take_over
 
@@ -37,11 +37,11 @@ def settle(results: Path) -> tuple[int, dict[str, int]]:
     files |= set(files_below(results / "benchmarks"))
     # Downloads, which other scales share, have their own hashes; theirs only has to lie in the past.
     for file in files_below(results.parent / "downloads"):
-        with suppress(FileNotFoundError):
+        with passing_gone():
             if file.stat().st_mtime > stamp:
                 files.add(file)
     for file in files:
-        with suppress(FileNotFoundError):
+        with passing_gone():
             os.utime(file, (stamp, stamp))
     return len(whole), dict(taken)
 
