@@ -79,14 +79,19 @@ def disk_problem(error: BaseException, path: Path, written: int = 0) -> Resource
             why=f"{free + written:,} bytes are free and it needs more" + (f": {written:,} were written" if written else ""),
             do="Free space (crosslign plan says what a run needs), then run the same command again",
         )
-    if isinstance(error, OSError) and error.errno == errno.ESTALE:
+    return _refused(error, path) if isinstance(error, OSError) else None
+
+
+def _refused(error: OSError, path: Path) -> ResourceError | None:
+    """Return the error for people where a file went away meanwhile, or a right is lacking."""
+    if error.errno == errno.ESTALE:
         why, do = "another machine removed or replaced it on a network's disk (stale file handle)", "Run the same command again"
         return ResourceError("went away meanwhile", where=str(error.filename or path), why=why, do=do)
-    if isinstance(error, OSError) and error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
-        if closed := _closed(error.filename):
-            return ResourceError("cannot be read", where=closed, why=str(error.strerror), do="Get the right to read it")
-        return _unwritable(error, path)
-    return None
+    if error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM):
+        return None
+    if closed := _closed(error.filename):
+        return ResourceError("cannot be read", where=closed, why=str(error.strerror), do="Get the right to read it")
+    return _unwritable(error, path)
 
 
 def _closed(name: object) -> str:

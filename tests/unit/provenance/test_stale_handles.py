@@ -34,8 +34,9 @@ def results(tmp_path):
 def stale_at(monkeypatch, place, share, draw):
     """Have so large a share of all accesses to files below a place end by a stale handle."""
     for module, name in ACCESSES:
+        real = getattr(module, name)
 
-        def access(path, *given, real=getattr(module, name), **named):
+        def access(path, *given, real=real, **named):
             if isinstance(path, (str, os.PathLike)) and str(path).startswith(str(place)) and draw.random() < share:
                 raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), str(path))
             return real(path, *given, **named)
