@@ -103,6 +103,8 @@ def tries(kept: Path, finished: Finished) -> dict[str, Try]:
         "crate": Try(["crate", table.stem, "--out", "{out}/crate", *place], keeps_all),
         "mteb": Try(["mteb", results, "{out}/mteb", *place], keeps_all),
         "coverage": Try(["coverage", *place, "papers=[faults, msimcse]"], keeps_all),
+        "list": Try(["list", "corpora", *place], keeps_all),
+        "doctor": Try(["doctor", *place], keeps_all),
         "plan --files": Try(["plan", "--files", *place], keeps_all),
         "plan": Try(["plan", *place], keeps_all),
         "mine": Try(["mine", "m", "--dry-run", *place, f"mine={{m: {{system: {run}, source: {SOURCE}, target: {TARGET}}}}}"], keeps_all),
