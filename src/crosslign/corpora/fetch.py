@@ -150,8 +150,11 @@ def _from_mirrors(name: str, wanted: _Wanted, dest: Path, mirrors: Sequence[Path
     return "", "; ".join(problems), 0
 
 
-def _persist(source: Mapping[str, Any], wanted: _Wanted, part: Path, patience: Patience) -> str:
-    """Fetch and verify at one address, and return the sum; a try that brings more than all before begins the count of tries anew."""
+def _persist(source: Mapping[str, Any], wanted: _Wanted, part: Path, patience: Patience, *, elsewhere: bool) -> str:
+    """Fetch and verify at one address, and return the sum; a try that brings more than all before begins the count of tries anew.
+
+    With `elsewhere`, one that wants to be left alone is left at once: another may have the file.
+    """
     fetch = SOURCES.get(source_kind(source))
     tried, wrong, most = 0, 0, 0
     while True:
@@ -166,7 +169,8 @@ def _persist(source: Mapping[str, Any], wanted: _Wanted, part: Path, patience: P
             size = part.stat().st_size if part.exists() else 0
             tried, most = (1, size) if size > most and not isinstance(error, SlowError) else (tried + 1, most)
             wrong += isinstance(error, WrongError)
-            tries = 1 if source_kind(source) == "local" else patience.tries  # a file of this machine stays what it is
+            once = source_kind(source) == "local" or (elsewhere and isinstance(error, BusyError))  # a file of this machine stays what it is
+            tries = 1 if once else patience.tries
             if tried >= tries or wrong >= patience.wrong or (error.retry_after or 0) > GRACE_S:
                 raise
             patience.wait(tried, error)
@@ -176,18 +180,22 @@ def _from_source(source: Mapping[str, Any], wanted: _Wanted, part: Path, patienc
     """Fetch and verify, at one address after another, and return the sum of what came."""
     if wanted.sha256 and part.is_file() and not wanted.problem(part):
         return wanted.sha256  # killed between the last byte and the final name
-    places, failed = addresses(source), list[NetworkError]()
-    for place in places:
-        try:
-            with connection(place, wanted.file, part.parent.parent):  # also while it waits: other jobs would be turned away as well
-                return _persist(place, wanted, part, patience)
-        except NetworkError as error:
-            failed.append(error)
-            if len(failed) < len(places):
-                logger.warning("%s; asking elsewhere", error)
+    places, failed = addresses(source), dict[int, NetworkError]()
+    both = (True, False) if len(places) > 1 and source_kind(source) != "github" else (False,)  # GitHub's other host bears less
+    for elsewhere in both:
+        for number, place in enumerate(places):
+            if number in failed and not isinstance(failed[number], BusyError):
+                continue
+            try:
+                with connection(place, wanted.file, part.parent.parent):  # also while it waits: other jobs would be turned away as well
+                    return _persist(place, wanted, part, patience, elsewhere=elsewhere)
+            except NetworkError as error:
+                failed[number] = error
+                if len(failed) < len(places):
+                    logger.warning("%s; asking elsewhere", error)
     if len(failed) == 1:
         raise failed[0]
-    why = "; ".join(f"{error.where}: {error.why}" for error in failed)
+    why = "; ".join(f"{error.where}: {error.why}" for error in failed.values())
     raise NetworkError(f"none of {number_of(len(failed), 'address')} gave it", where=wanted.where, why=why, do=failed[0].do) from failed[0]
 
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from crosslign.config.catalog import off
 from crosslign.corpora.archives import TAR_SUFFIXES, read_through
-from crosslign.corpora.sources.url import PAGE
+from crosslign.corpora.sources.url import is_page
 from crosslign.corpora.unpacking import FORMATS, MAGIC
 from crosslign.errors import InputError
 
@@ -30,7 +30,7 @@ def unsound(path: Path, file: Mapping[str, Any]) -> str:
     name = str(file["name"])
     with open(path, "rb") as stream:
         begins = stream.read(2048)
-    if PAGE.match(begins) and not name.endswith((".html", ".htm", ".xml")):
+    if is_page(begins) and not name.endswith((".html", ".htm", ".xml")):
         return "it is a web page"
     suffix = Path(name).suffix
     magic = BEGINS.get(FORMATS.get(suffix, suffix), b"")

@@ -19,6 +19,7 @@ from crosslign.config.graph import source_file
 from crosslign.config.project import Project
 from crosslign.console import bytes_text, number_of
 from crosslign.corpora.sources import github, opus, url
+from crosslign.corpora.sources._client import BUSY as ASKED_TOO_MUCH
 from crosslign.corpora.sources._client import client, placed
 from crosslign.corpora.sources._snapshot import commit_of, hub_error
 from crosslign.errors import CrosslignError
@@ -31,7 +32,7 @@ HOSTS = 16
 """Hosts that are asked at a time."""
 PAUSE_S = 0.1
 """Between two questions to a host."""
-STATES = {200: THERE, 206: THERE, 401: GATED, 403: GATED, 407: GATED, 511: GATED, 404: GONE, 410: GONE, 429: BUSY, 503: BUSY}
+STATES = {**dict.fromkeys((401, 403, 407, 511), GATED), **dict.fromkeys((404, 410, 451), GONE), **dict.fromkeys(ASKED_TOO_MUCH, BUSY)}
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,8 @@ def _by_size(size: int | None, file: Mapping[str, Any]) -> tuple[str, str]:
     expected = None if "head" in file else file.get("bytes")
     if size is None:
         return THERE, "size not said"
+    if not size and expected != 0:
+        return SIZE, "it is empty"
     if expected is not None and size != expected:
         return SIZE, f"expected {number_of(expected, 'byte')}, found {size:,}"
     why = off(size, file) if expected is None else ""

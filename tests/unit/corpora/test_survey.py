@@ -22,6 +22,8 @@ ANSWERS = {
     "passing.zip": (302, {"Location": "/data/right.zip"}),
     "no_heads.zip": (405, {}),
     "fault.zip": (500, {}),
+    "empty.zip": (200, {"Content-Length": "0"}),
+    "barred.zip": (451, {}),
     "unsaid.zip": (200, {}),
 }
 
@@ -75,7 +77,9 @@ def asked(source, *files):
         ("moved.zip", {"bytes": 1000}, "moved"),
         ("other.zip", {"bytes": 1000}, "size differs"),
         ("tiny.zip", {"about_bytes": 82_000_000_000}, "size differs"),
+        ("empty.zip", {}, "size differs"),
         ("gone.zip", {}, "gone"),
+        ("barred.zip", {}, "gone"),
         ("terms.zip", {}, "gated"),
         ("closed.zip", {}, "gated"),
         ("portal.zip", {}, "gated"),

@@ -18,11 +18,14 @@ from crosslign.corpora.sources._network import BusyError, TransientError
 from crosslign.errors import InputError, NetworkError
 
 TIMEOUT = httpx2.Timeout(60.0, connect=20.0)
-BUSY = frozenset({429, 503})
-"""Answers of a server that wants to be left alone for a while."""
-BROKEN = frozenset({408, 425, 500, 502, 504})
-"""Answers that another try may cure."""
+BUSY = frozenset({420, 429, 503, 509, 529})
+"""Answers of a server that wants to be left alone for a while, or has no more to give today."""
+BROKEN = frozenset({408, 425, 500, 502, 504, *range(520, 528)})
+"""Answers that another try may cure; from 520 on those of a host in front that cannot reach the publisher's."""
 HEADERS = {"User-Agent": "crosslign", "Accept-Encoding": "identity"}  # ranges count the bytes of the file, not of a packed transfer
+SECONDS = re.compile(r"[0-9]{1,12}(\.[0-9]{1,9})?")
+SPENT = re.compile(r"r=0\s*;\s*t=([0-9]{1,9})")
+"""Of the hub's header `RateLimit`: nothing remains, for so many seconds."""
 CERTIFICATES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 """Variables that name a file of certificates: of OpenSSL, of the hub's client and pip, of curl."""
 WEB_MIRROR = "CROSSLIGN_WEB_MIRROR"
@@ -76,7 +79,11 @@ def client(where: str) -> Iterator[httpx2.Client]:
 
 def _explained(error: httpx2.HTTPError, where: str) -> NetworkError:
     """Return what went wrong on the way to a server."""
-    host, why = urlsplit(where).hostname or where, f"{type(error).__name__} {error}".strip()
+    try:
+        asked = str(error.request.url)  # after redirects another host's
+    except (RuntimeError, AttributeError):
+        asked = where
+    host, why = urlsplit(asked).hostname or where, f"{type(error).__name__} {error}".strip()
     if "CERTIFICATE_VERIFY_FAILED" in why:
         do = "Where your site's proxy signs for others, name its certificates (a file in PEM form) in SSL_CERT_FILE or REQUESTS_CA_BUNDLE"
         return NetworkError(f"nobody vouches for {host}", where=where, why=why, do=do)
@@ -86,14 +93,22 @@ def _explained(error: httpx2.HTTPError, where: str) -> NetworkError:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that `Retry-After` asks for, given as a number or as a date; None where it asks for none."""
+    """Return the seconds that a server asks for, None where it asks for none.
+
+    `Retry-After` says them as a number or as a date; GitHub says when its count of requests begins anew, the hub in how many seconds.
+    """
     value = headers.get("Retry-After", "").strip()
-    if value.isascii() and value.isdigit():
+    if SECONDS.fullmatch(value):
         return float(value)
     try:
         return max(0.0, (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds())
     except (ValueError, TypeError):
-        return None
+        pass
+    anew = headers.get("X-RateLimit-Reset", "").strip()
+    if headers.get("X-RateLimit-Remaining") == "0" and SECONDS.fullmatch(anew):
+        return max(0.0, float(anew) - datetime.now(UTC).timestamp())
+    found = SPENT.search(headers.get("RateLimit", ""))
+    return float(found[1]) if found else None
 
 
 def check_status(response: httpx2.Response, where: str, what: str, *, limits: bool = False) -> None:

@@ -31,8 +31,13 @@ SLOW_S, SLOW_BYTES = 60.0, 60_000
 UNPACKED = frozenset({"gzip", "deflate"})
 """Packings of a transfer, asked for or not, that the web client undoes."""
 SPAN = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
-PAGE = re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype html|html|head|script)\b", re.IGNORECASE | re.DOTALL)
+PAGE = re.compile(
+    rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype html|html|head|body|title|meta|script)\b", re.IGNORECASE | re.DOTALL
+)
 """How a web page begins."""
+NOTICE = re.compile(r"application/(?:[\w.-]+\+)?(?:json|xml)\b|text/xml\b")
+"""What a server calls an answer for programs, such as one that says why there is no file."""
+PLAIN = (".txt", ".tsv", ".csv")
 CHUNK = 1 << 20
 
 
@@ -159,8 +164,15 @@ def _packing(response: httpx2.Response, file: Mapping[str, Any], url: str) -> st
     return packing
 
 
+def is_page(begins: bytes) -> bool:
+    """Tell whether the first bytes are those of a web page, in UTF-8 or UTF-16."""
+    return bool(PAGE.match(begins.replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe")))
+
+
 def _refuse_page(begins: bytes, said: str, file: Mapping[str, Any], url: str) -> None:
     """Refuse a web page in place of a file: a captive portal, a form to sign in, a page that says that the file has moved.
+
+    So is an answer for programs in place of plain text.
 
     Args:
         begins: the first bytes of the body.
@@ -169,9 +181,12 @@ def _refuse_page(begins: bytes, said: str, file: Mapping[str, Any], url: str) ->
         url: the address, for messages.
     """
     called = said.lower().startswith(("text/html", "application/xhtml")) and not begins.startswith((*MAGIC, b"PK", b"PAR1"))
-    if (called or PAGE.match(begins)) and not str(file["name"]).endswith((".html", ".htm", ".xml")):
+    if (called or is_page(begins)) and not str(file["name"]).endswith((".html", ".htm", ".xml")):
         do = "Open the address in a browser to see what it wants: your network, or the publisher, may ask you to sign in or to agree"
         raise NetworkError(f"the server sent a web page in place of {file['name']}", where=url, do=do)
+    if NOTICE.match(said.lower()) and begins.lstrip()[:1] in (b"{", b"<") and str(file["name"]).endswith(PLAIN):
+        why = begins[:200].decode("utf-8", "replace")
+        raise NetworkError(f"the server sent a message in place of {file['name']}", where=url, why=why)
 
 
 def _check_length(total: int | None, file: Mapping[str, Any], url: str) -> None:

@@ -262,6 +262,20 @@ def test_further_addresses_are_asked_in_turn(there, dest, waits):
     assert asked == ["/data/corpus.zip", *["/data/other/corpus.zip"] * 3, "/data/whole/copy.zip"]
 
 
+def test_an_address_that_wants_to_be_left_alone_is_waited_for_only_where_no_other_has_the_file(there, dest, waits):
+    source = {"url": there.url, "urls": [there.url + "b/"]}
+    there.plan, there.retry_after = ["429", "ok"], "3600"
+    fetch_file("demo", source, FILE, dest, [])
+    assert dest.read_bytes() == BODY
+    assert waits == []
+    dest.unlink()
+    there.requests.clear()
+    there.plan = ["429", "404", "429", "ok"]
+    fetch_file("demo", source, FILE, dest, [])
+    assert [request["path"].split("/")[2] for request in there.requests] == ["corpus.zip", "b", "corpus.zip", "corpus.zip"]
+    assert waits == [3600]
+
+
 def test_where_no_address_has_it_each_is_named_with_its_reason(there, dest, waits):
     there.plan = ["404", "403"]
     with pytest.raises(NetworkError, match=r"none of 2 addresses.*data/corpus\.zip: the server answered 404.*b/corpus\.zip: .*403"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import time
 
 import pytest
 
@@ -108,6 +109,57 @@ def test_an_empty_answer_is_no_file(site, dest, waits):
 def test_a_web_page_is_known_by_any_spelling(site, dest, waits):
     site.answers = [whole(b"<HTML>", Content_Type="Text/HTML; charset=utf-8")]
     with pytest.raises(NetworkError, match="web page"):
+        get(site, dest)
+
+
+@pytest.mark.parametrize(
+    ("body", "called"),
+    [
+        (b"\xef\xbb\xbf<!DOCTYPE html><html>", "application/octet-stream"),
+        ("\ufeff<html>Anmelden</html>".encode("utf-16-le"), "application/octet-stream"),
+        (b"<title>Moved</title>", "application/octet-stream"),
+        (b'{"error": "no such record"}', "application/json; charset=utf-8"),
+        (b'<?xml version="1.0"?><Error><Code>NoSuchKey</Code></Error>', "application/xml"),
+    ],
+)
+def test_a_page_or_a_message_in_place_of_plain_text_is_told(site, dest, waits, body, called):
+    site.answers = [whole(body, Content_Type=called)]
+    with pytest.raises(NetworkError, match=r"the server sent a (web page|message) in place of mine\.txt"):
+        get(site, dest)
+    assert not dest.with_name("mine.txt.sha256").exists()
+
+
+def test_text_that_only_looks_like_a_message_is_text(site, dest, waits):
+    site.answers = [whole(b'{"a": 1}\n', Content_Type="text/plain")]
+    get(site, dest)
+    assert dest.read_bytes() == b'{"a": 1}\n'
+
+
+@pytest.mark.parametrize(("status", "least"), [(520, 0.5), (524, 0.5), (509, 30.0), (529, 30.0)])
+def test_faults_of_hosts_in_front_are_waited_out(site, dest, waits, status, least):
+    site.answers = [(status, {"Content_Length": "0"}, b""), whole(OLD)]
+    get(site, dest)
+    assert dest.read_bytes() == OLD
+    assert least <= waits[0]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Retry_After": "1800.5"},
+        {"X_RateLimit_Remaining": "0", "X_RateLimit_Reset": str(int(time.time()) + 1801)},
+        {"RateLimit": '"resolvers";r=0;t=1800'},
+    ],
+)
+def test_a_wait_is_obeyed_in_every_form_in_which_it_is_asked_for(site, dest, waits, headers):
+    site.answers = [(429, {"Content_Length": "0", **headers}, b""), whole(OLD)]
+    get(site, dest)
+    assert 1700 <= waits[0] <= 1801
+
+
+def test_a_host_that_a_redirect_leads_to_is_the_one_that_is_named(site, dest, waits):
+    site.answers = [(302, {"Location": "http://moved.invalid/mine.txt", "Content_Length": "0"}, b"")]
+    with pytest.raises(NetworkError, match=r"moved\.invalid could not be asked"):
         get(site, dest)
 
 
