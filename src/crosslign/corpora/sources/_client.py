@@ -22,6 +22,8 @@ BUSY = frozenset({420, 429, 503, 509, 529})
 """Answers of a server that wants to be left alone for a while, or has no more to give today."""
 BROKEN = frozenset({408, 425, 500, 502, 504, *range(520, 528)})
 """Answers that another try may cure; from 520 on those of a host in front that cannot reach the publisher's."""
+SIGN_IN = frozenset({407, 511})
+"""Answers of a network on the way that wants a password first."""
 HEADERS = {"User-Agent": "crosslign", "Accept-Encoding": "identity"}  # ranges count the bytes of the file, not of a packed transfer
 SECONDS = re.compile(r"[0-9]{1,12}(\.[0-9]{1,9})?")
 SPENT = re.compile(r"r=0\s*;\s*t=([0-9]{1,9})")
@@ -132,7 +134,7 @@ def check_status(response: httpx2.Response, where: str, what: str, *, limits: bo
         raise BusyError(f"{what} could not be fetched", retry_after=said, **known)
     if status in BROKEN:
         raise TransientError(f"{what} could not be fetched", retry_after=said, **known)
-    if status in {407, 511}:
+    if status in SIGN_IN:
         do = "Sign in to your network, or give its proxy what it wants, then run the same command again"
         raise NetworkError(f"{what} could not be fetched: the network wants you to sign in first", do=do, **known)
     if status in (401, 403):

@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from crosslign.corpora.sources._client import BROKEN, BUSY, retry_after
+from crosslign.corpora.sources._client import BROKEN, BUSY, SIGN_IN, retry_after
 from crosslign.corpora.sources._network import BusyError, TransientError, is_offline
 from crosslign.errors import NetworkError
 
@@ -36,7 +36,7 @@ def hub_error(
     from huggingface_hub import errors as hub
 
     why, lost = " ".join(str(error).split())[:300].rstrip(" ."), f"{what} {failed}"
-    response = getattr(error, "response", None)
+    response = next((found for one in (error, error.__cause__) if (found := getattr(one, "response", None)) is not None), None)
     status = 0 if response is None else response.status_code
     if _of_xet(error):
         return TransientError(f"{lost}'s Xet store", where=where, why=why, do=XET)
@@ -47,7 +47,7 @@ def hub_error(
     known = isinstance(error, hub.HfHubHTTPError | hub.LocalEntryNotFoundError | hub.OfflineModeIsEnabled | ConnectionError)
     if not known and not _of_web_client(error):
         return None
-    if NO_HUB in why:
+    if NO_HUB in why or status in SIGN_IN:
         lost, do = f"{lost}: something else answers in its place", PORTAL
     elif isinstance(error, hub.GatedRepoError):
         do = "Sign in to the hub, agree to the terms on the repository's page there, and set HF_TOKEN to a token of yours"

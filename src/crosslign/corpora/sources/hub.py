@@ -29,9 +29,11 @@ def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> str
 
     path, revision = str(file.get("path", file["name"])), source.get("revision")
     kind = source.get("repo_type", "dataset" if "split" in source else "model")
+    again = dest.with_suffix(".wrong").exists() and not is_offline()  # the cache has wrong bytes
 
     def get(path: str) -> Path:
-        return Path(huggingface_hub.hf_hub_download(source["hub"], path, repo_type=kind, revision=commit, local_files_only=is_offline()))
+        known = {"repo_type": kind, "revision": commit, "force_download": again, "local_files_only": is_offline()}
+        return Path(huggingface_hub.hf_hub_download(source["hub"], path, **known))
 
     try:
         commit = commit_of(source["hub"], revision, kind)

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -15,6 +16,7 @@ BODY, COMMIT = b"text\n" * 100, "0" * 40
 ASK = """
 import json, os, sys
 from pathlib import Path
+from crosslign.corpora.fetch import Patience, fetch_file
 from crosslign.corpora.sources.hub import fetch
 said = {}
 def ask(mode, digits, name):
@@ -23,12 +25,16 @@ def ask(mode, digits, name):
         said[name] = [Path(sys.argv[1], name).read_text(), ""]
     except Exception as error:
         said[name] = [type(error).__name__, str(error)]
-for mode in sys.argv[2:]:
+for mode in sys.argv[3:]:
     ask(mode, 40, mode)
 ask("short", 7, "short")
 ask("none", 8, "none")
 os.environ["CROSSLIGN_OFFLINE"] = "1"
 ask("short", 7, "short, offline")
+os.environ["CROSSLIGN_OFFLINE"] = "0"
+known = {"hub": "a/torn", "repo_type": "dataset", "revision": "0" * 40}
+fetch_file("s", known, {"name": "a.txt", "sha256": sys.argv[2]}, Path(sys.argv[1], "s", "a.txt"), (), Patience(first_s=0.01))
+said["torn"] = Path(sys.argv[1], "s", "a.txt").read_text()
 print(json.dumps(said))
 """
 """The client reads its settings when it is imported, so that it is asked in a process of its own."""
@@ -36,6 +42,7 @@ print(json.dumps(said))
 
 class Hub(BaseHTTPRequestHandler):
     tokens: set[str] = set()  # noqa: RUF012 (one for all requests)
+    torn: list[str] = []  # noqa: RUF012
 
     def log_message(self, *args):
         pass
@@ -58,6 +65,11 @@ class Hub(BaseHTTPRequestHandler):
             status, body, headers = 403, b"", {"X-Error-Code": "GatedRepo", "X-Error-Message": "Access is restricted"}
         elif "/portal/" in self.path:
             body, headers = b"<html><body>sign in</body></html>", {"Content-Type": "text/html"}
+        elif "/signin/" in self.path:
+            status, body, headers = 511, b"", {}
+        elif "/torn/" in self.path and self.command == "GET":
+            self.torn.append(self.path)
+            body = BODY if len(self.torn) > 1 else BODY[::-1]
         elif "/xet/" in self.path:
             headers |= {"X-Xet-Hash": "00" * 32, "X-Xet-Refresh-Route": f"http://{self.headers['Host']}/store"}
         self.send_response(status)
@@ -83,7 +95,7 @@ def said(tmp_path_factory):
         "CROSSLIGN_OFFLINE": "0",
         "NO_PROXY": "127.0.0.1",
     }
-    command = [sys.executable, "-c", ASK, str(folder), "plain", "gated", "portal", "xet"]
+    command = [sys.executable, "-c", ASK, str(folder), sha256(BODY).hexdigest(), "plain", "gated", "portal", "signin", "xet"]
     done = subprocess.run(command, env={**os.environ, **given}, capture_output=True, text=True, timeout=120, check=False)
     server.shutdown()
     server.server_close()
@@ -103,11 +115,17 @@ def test_a_repository_behind_terms_says_how_to_agree(said):
     assert "HF_TOKEN" in words
 
 
-def test_a_page_in_the_hubs_place_is_no_hub(said):
-    kind, words = said["portal"]
+@pytest.mark.parametrize("mode", ["portal", "signin"])
+def test_a_page_in_the_hubs_place_is_no_hub(said, mode):
+    kind, words = said[mode]
     assert kind == "NetworkError"
     assert "something else answers in its place" in words
     assert "sign in first" in words
+
+
+def test_wrong_bytes_in_the_hubs_cache_are_not_read_again(said):
+    assert said["torn"] == BODY.decode()
+    assert len(Hub.torn) == 2
 
 
 def test_a_store_that_fails_says_how_to_do_without(said):
