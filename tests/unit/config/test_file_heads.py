@@ -12,7 +12,7 @@ from crosslign.config.file_heads import head_bytes, with_heads
 from crosslign.config.graph import corpus_references
 from crosslign.config.load import load_project
 from crosslign.config.project import without_models
-from crosslign.config.resources import file_priority
+from crosslign.config.resources import file_priority, job_need
 from crosslign.config.targets import tables_of
 from crosslign.errors import InputError
 
@@ -110,6 +110,17 @@ def test_a_model_of_a_filter_is_fetched_and_read_by_its_source():
     files = {(need.source, need.file) for need in data_plan(changed, ["cc100_sw"])}
     assert files == {("cc100", "head300MB-sw.txt.xz"), ("lid176", "lid.176.ftz")}
     assert corpus_references(changed, "cc100_sw") == {"lid176": paper.paths.download("lid176", "lid.176.ftz")}
+
+
+def test_each_process_has_memory_for_a_large_model():
+    paper = project("paper")
+
+    def memory(name):
+        filters = [{"language_id": {"model": name}}]
+        changed = replace(paper, corpora={**paper.corpora, "cc100_sw": {**paper.corpora["cc100_sw"], "filters": filters}})
+        return job_need(changed, "build_corpus", {"corpus": "cc100_sw"}, 1).mem_mb
+
+    assert memory("glotlid") - memory("lid176") >= 4 * 1689
 
 
 def test_synthetic_data_are_judged_by_the_packaged_detector():

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from crosslign.corpora.filters import FILTERS, Filter, Setting, Sides, TextMap
 from crosslign.corpora.pipeline import Pipeline
 from crosslign.errors import InputError
+from crosslign.languages import of_label
 
 LANGS = ("ar", "de", "en", "hi", "ru", "th", "zh")
 SETTING = Setting(LANGS, where="tests")
@@ -238,6 +239,52 @@ def test_language_id_by_a_fasttext_model(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "fasttext", None)
     with pytest.raises(InputError, match="pip install fasttext-predict"):
         make("language_id", model=str(tmp_path / "lid.ftz"))
+
+
+@pytest.mark.parametrize(
+    ("label", "lang", "kept"),
+    [
+        ("arb_Arab", "ar", True), ("ekk_Latn", "et", True), ("nob_Latn", "no", True), ("nno_Latn", "no", False), ("zsm_Latn", "ms", True),
+        ("lvs_Latn", "lv", True), ("als_Latn", "sq", True), ("als", "sq", False), ("cmn_Hani", "zh", True), ("amh_Ethi", "am", True),
+        ("ory_Orya", "or", True), ("swh_Latn", "swh-Latn", True), ("arb_Arab", "arb-Arab", True), ("fra_Latn", "en", False),
+    ],
+)  # fmt: skip
+def test_labels_of_language_and_script_are_the_corpora_s_codes(tmp_path, monkeypatch, label, lang, kept):
+    known = (f"__label__{label}", "__label__sq", "__label__no_Latn", "__label__eng_Latn")
+
+    def predict(text, k, threshold=0.0):
+        return (known, (0.0,) * len(known)) if k == -1 else ((f"__label__{label}",), (0.9,))
+
+    monkeypatch.setitem(sys.modules, "fasttext", SimpleNamespace(load_model=lambda path: SimpleNamespace(predict=predict)))
+    (tmp_path / "model.bin").touch()
+    rule = make("language_id", model=str(tmp_path / "model.bin"))
+    assert rule.keep(sides(("a text", lang))).tolist() == [kept]
+
+
+def test_language_id_by_heliport(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "heliport", None)
+    with pytest.raises(InputError, match="pip install heliport"):
+        make("language_id", model="heliport")
+    monkeypatch.delitem(sys.modules, "heliport")
+    (tmp_path / "heliport").mkdir()
+    answers = '{"eins": "deu", "et": "ekk", "tri": "hbs"}'
+    (tmp_path / "heliport" / "__init__.py").write_text(
+        f"class Identifier:\n    def identify(self, text):\n        return {answers}.get(text, 'und')\n"
+    )
+    (tmp_path / "heliport" / "confidenceThresholds").write_text("deu\t0.1\nekk\t0.2\nhbs\t0.3\nzho\t1.0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    rule = make("language_id", model="heliport")
+    rows = [("eins", "de"), ("et", "et"), ("tri", "hr"), ("tri", "sr"), ("eins", "et"), ("?", "zh"), ("?", "th"), ("eins", "de", "?", "zh")]
+    assert rule.keep(sides(*rows)).tolist() == [True, True, True, True, False, False, True, False]
+    monkeypatch.delitem(sys.modules, "heliport")
+
+
+def test_labels_agree_with_the_codes_that_lingua_has():
+    from lingua import Language
+
+    codes = {one.iso_code_639_3.name.lower(): one.iso_code_639_1.name.lower() for one in Language.all()}
+    assert codes.pop("nob") == "nb"  # corpora say `no`
+    assert {three: of_label(f"{three}_Latn") for three in codes} == codes
 
 
 @pytest.mark.parametrize(

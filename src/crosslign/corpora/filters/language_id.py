@@ -1,8 +1,9 @@
-"""Language identification: by lingua's bundled models over the languages of the corpus, or by a fastText model that the user has."""
+"""Language identification: by lingua's bundled models over the languages of the corpus, by a fastText model, or by heliport's."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,14 @@ from numpy.typing import NDArray
 
 from crosslign.corpora.filters import FILTERS, Filter, Mask, Setting, Sides
 from crosslign.errors import InputError
-from crosslign.languages import normalise
+from crosslign.languages import normalise, of_label
 from crosslign.options import Langs, Share
 
 XNLI_LANGUAGES = ("ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh")
+
+HELIPORT = "heliport"
+ONE_OF = dict.fromkeys(("bs", "hr", "sh", "sr"), "hbs")
+"""Languages that heliport does not tell from each other, and what it calls them."""
 
 
 @FILTERS.register(version=1)
@@ -29,9 +34,10 @@ class LanguageId(Filter):
         min_confidence: probability that must be exceeded, 0 to 1.
         among: languages to choose between instead.
         low_accuracy: use the faster model of trigrams alone.
-        model: a fastText model (lid.176.bin, lid.176.ftz) that decides instead, among all its languages: its path, or the source of the
-            catalog that has it (`lid176`), which is not asked for where synthetic data is written; needs the package
-            `fasttext-predict`. As in OpusFilter, the first label must be the declared language.
+        model: a fastText model that decides instead, among all its languages: its path, or the source of the catalog that has it
+            (`lid176`; `glotlid`, of 2,102 labels), which is not asked for where synthetic data is written; needs the package
+            `fasttext-predict`. As in OpusFilter, the first label must be the declared language. `heliport` is that package's own (220
+            languages, in the package; `pip install heliport`), which is sure or says nothing.
 
     Raises:
         InputError: lingua knows fewer than two of the languages named by `among`; the model or its package is not there.
@@ -48,7 +54,12 @@ class LanguageId(Filter):
     ) -> None:
         super().__init__(setting)
         self.min_confidence = min_confidence
-        self._identify = _fasttext(Path(model), setting.where) if model else _lingua(_choice(setting, among), low_accuracy)
+        if model == HELIPORT:
+            self._identify = _heliport(setting.where)
+        elif model:
+            self._identify = _fasttext(Path(model), setting.where)
+        else:
+            self._identify = _lingua(_choice(setting, among), low_accuracy)
 
     def keep(self, batch: Sides) -> Mask:
         """Return which rows are in the languages that they are declared to be in."""
@@ -60,11 +71,11 @@ class LanguageId(Filter):
 
     def score(self, texts: Sequence[str | None], langs: Sequence[str | None]) -> NDArray[np.float64]:
         """Return how probable the declared language of each text is; -1 where another is more so, NaN where nothing is known."""
-        known = {lang for lang in set(langs) if lang is not None and normalise(lang) in self._identify.languages}
+        known = {lang for lang in set(langs) if lang is not None and self._identify.code(lang) in self._identify.languages}
         asked = [row for row, lang in enumerate(langs) if lang in known and texts[row]]
         scores = np.full(len(texts), np.nan)
         for row, (best, confidence) in zip(asked, self._identify([str(texts[row]) for row in asked]), strict=True):
-            scores[row] = confidence if best == normalise(str(langs[row])) else -1.0
+            scores[row] = confidence if best == self._identify.code(str(langs[row])) else -1.0
         return scores
 
 
@@ -74,11 +85,18 @@ class _Identifier:
     Args:
         languages: codes that it can answer with.
         identify: texts to (language, confidence).
+        code: what it calls a language.
     """
 
-    def __init__(self, languages: Collection[str], identify: Callable[[list[str]], Iterable[tuple[str, float]]]) -> None:
+    def __init__(
+        self,
+        languages: Collection[str],
+        identify: Callable[[list[str]], Iterable[tuple[str, float]]],
+        code: Callable[[str], str] = normalise,
+    ) -> None:
         self.languages = frozenset(languages)
         self._identify = identify
+        self.code = code
 
     def __call__(self, texts: list[str]) -> Iterable[tuple[str, float]]:
         return self._identify(texts)
@@ -121,10 +139,29 @@ def _fasttext(path: Path, where: str) -> _Identifier:
     def identify(texts: list[str]) -> Iterable[tuple[str, float]]:
         for text in texts:
             labels, confidences = model.predict(" ".join(text.encode("utf-8", "replace").decode().split()), k=1)
-            yield (normalise(labels[0].removeprefix("__label__")), float(confidences[0])) if labels else ("", 0.0)
+            yield (of_label(labels[0].removeprefix("__label__")), float(confidences[0])) if labels else ("", 0.0)
 
     answers, _ = model.predict("a", k=-1, threshold=-1.0)  # every label, whatever its probability
-    return _Identifier({normalise(label.removeprefix("__label__")) for label in answers}, identify)
+    return _Identifier({of_label(label.removeprefix("__label__")) for label in answers}, identify, of_label)
+
+
+def _heliport(where: str) -> _Identifier:
+    try:
+        from heliport import Identifier
+    except ImportError as error:
+        raise InputError("heliport is not installed", where=f"{where}: language_id", do="pip install heliport") from error
+    model = Identifier()
+
+    def code(lang: str) -> str:
+        found = of_label(lang)
+        return ONE_OF.get(found, found)
+
+    def identify(texts: list[str]) -> Iterable[tuple[str, float]]:
+        for text in texts:
+            yield code(f"{model.identify(text.encode('utf-8', 'replace').decode())}_"), 1.0
+
+    known = files("heliport").joinpath("confidenceThresholds").read_text("utf-8")
+    return _Identifier({code(f"{line.split()[0]}_") for line in known.splitlines()}, identify, code)
 
 
 def _lingua_languages() -> dict[str, Any]:
