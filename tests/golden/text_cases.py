@@ -271,6 +271,7 @@ def builders(kept):
 
     yield "examples.builders/nli_triplets", "drawn", Case(_drawn_triplets)
     yield "examples.builders/taught_pairs", "by length", Case(_taught_pairs)
+    yield "examples.builders/margin_pairs", "by letters", Case(_margin_pairs)
 
 
 def _taught_pairs():
@@ -281,6 +282,21 @@ def _taught_pairs():
     write_rows(path, pa.table({"id": ["p:0", "p:1", "p:2"], "rows": [["c:0"], ["c:1"], ["c:2"]], **columns}, SCHEMAS["pairs"]), "pairs")
     material = Material("x", {}, {"p": Rows.of_file(path)}, [], 42, teach=lambda texts, langs: [[float(len(text))] for text in texts])
     return rows_digest(pa.concat_tables(list(BUILDERS.get("taught_pairs")(material))))
+
+
+def _margin_pairs():
+    """Pairs of words whose vectors count their letters; good ones are spelled alike."""
+    words = ["".join(chr(97 + (7 * n + step * at) % 26) for at in range(5)) for n in range(120) for step in (1, 3)]
+    columns = {"a_lang": ["de"] * 240, "a_text": words, "b_lang": ["en"] * 240, "b_text": [words[n ^ (n % 3 == 0)] for n in range(240)]}
+    pairs, clean = FOLDER / "pairs.parquet", FOLDER / "clean.parquet"
+    ids = {"id": [f"p:{n}" for n in range(240)]}
+    write_rows(pairs, pa.table({**ids, "rows": [[f"c:{n}"] for n in range(240)], **columns}, SCHEMAS["pairs"]), "pairs")
+    write_rows(clean, pa.table({**ids, **columns, "b_text": words}, SCHEMAS["bitext"]), "bitext")
+    sets = {"c": Rows.of_file(clean)}, {"p": Rows.of_file(pairs)}
+    material = Material(
+        "x", *sets, [], 42, teach=lambda texts, langs: [[float(text.count(chr(97 + at))) for at in range(26)] for text in texts]
+    )
+    return rows_digest(pa.concat_tables(list(BUILDERS.get("margin_pairs")(material, keep=0.9))))
 
 
 def _drawn_triplets():

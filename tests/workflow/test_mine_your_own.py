@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+import re
 import subprocess
 import sys
 
@@ -86,6 +87,16 @@ def test_two_files_of_ones_own_become_scored_pairs(mining):
     done = command(mining, "my_mine", *elsewhere, folder="config")
     assert (done.returncode, "Nothing to be done" in done.stdout + done.stderr) == (0, True), done.stderr[-3000:]
 
+    # In another form, and with another threshold for this call.
+    done = command(mining, "my_mine", "--cores", "2", "--config", "scale=quick", "-o", "mine.tmx", "--threshold", "1.0")
+    assert done.returncode == 0, done.stderr[-3000:]
+    kept = pq.read_table(mining.results / "mined" / "my_mine.parquet")
+    assert (min(kept["score"].to_pylist()) >= 1.0, all(kept["above_threshold"].to_pylist())) == (True, True)
+    segments = re.findall("<seg>(.*?)</seg>", (mining.folder / "mine.tmx").read_text(encoding="utf-8"))
+    assert segments[::2] == [text.replace("\t", " ") for text in kept["source_text"].to_pylist()]
+    assert 'xml:lang="de"' in (mining.folder / "mine.tmx").read_text(encoding="utf-8")
+    mining.run("my_mine")
+
     # As a target of the workflow there is nothing left to do; another threshold writes pairs anew, and does no more;
     # the number of ranges that were searched is no part of a result.
     mining.edit("config/config.yaml", "targets: [quickstart, overview, overlap, report]", "targets: [my_mine]")
@@ -107,6 +118,8 @@ def test_two_files_of_ones_own_become_scored_pairs(mining):
 @pytest.mark.long
 def test_what_does_not_exist_ends_in_one_line(mining):
     assert "did you mean 'my_mine'" in command(mining, "my_mime").stderr
+    assert "--encoder: an option of two files, and this is an entry" in command(mining, "my_mine", "--encoder", "minilm_l6").stderr
+    assert "precision without plants" in command(mining, "my_mine", "--precision", "0.95").stderr
     mining.edit("config/config.yaml", "news.de.gz", "news.fr.gz")
     missing = command(mining, "my_mine")
     assert missing.stderr.startswith("error: config/config.yaml: mine.my_mine.source.file: file is missing; ")

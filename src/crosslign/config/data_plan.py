@@ -13,7 +13,7 @@ from crosslign.config.graph import Node
 from crosslign.config.mining import encoding_node, mine_recipe
 from crosslign.config.project import Project
 from crosslign.config.settings import PAGES
-from crosslign.config.targets import GROUPS, covered, figures_of, tables_of
+from crosslign.config.targets import GROUPS, covered, figures_of, minings_of, tables_of
 from crosslign.config.uses import file_state, is_there, own_path, uses
 from crosslign.errors import InputError
 from crosslign.registry import nearest
@@ -73,6 +73,8 @@ def _nodes(project: Project, target: str) -> Iterator[Node]:
             yield from _of_table(project.tables[table])
         for figure in figures:
             yield from _of_figure(project.figures[figure])
+        for name in minings_of(project, target):
+            yield encoding_node(project, mine_recipe(project, name))
     elif kind or (base in sections["system"] and all(one in project.finetunes for one in finetunes)):
         yield kind or "system", target
     else:

@@ -124,8 +124,11 @@ def _join_papers(
     return joined, paper_of, corpora
 
 
-def _join_pairs(loader: _Loader, joined: dict[str, dict[str, Any]], paper_of: dict[str, str], known: Mapping[str, dict[str, Any]]) -> None:
-    """Add what the files of `config/pairs/` stand for to the entries of papers and of the catalog, in place."""
+def _join_pairs(
+    loader: _Loader, joined: dict[str, dict[str, Any]], paper_of: dict[str, str], known: Mapping[str, dict[str, Any]]
+) -> dict[str, Any]:
+    """Add what the files of `config/pairs/` stand for to the entries of papers and of the catalog, in place; return their minings."""
+    mine: dict[str, Any] = {}
     for name in names_of(loader.root, FOLDER):
         relative, target = f"config/{FOLDER}/{name}.yaml", target_of(name)
         loader.load(relative, "pair")
@@ -136,6 +139,9 @@ def _join_pairs(loader: _Loader, joined: dict[str, dict[str, Any]], paper_of: di
         for section, entries in found.paper.items():
             joined[section].update(entries)
             paper_of.update(dict.fromkeys(entries, target))
+        mine |= found.mine
+        paper_of.update(dict.fromkeys(found.mine, target))
+    return mine
 
 
 def _own_folders(root: Path, sources: Mapping[str, Any]) -> dict[str, Any]:
@@ -196,7 +202,7 @@ def load_project(root: Path, given: Mapping[str, Any] | None = None, *, checks: 
     stand_in = scale["sources"] == "stand_in"
     sources = with_listed_files(loader.root, {**corpora["sources"], **encoders["sources"]}, checks=checks)
     known = {"sources": dict(sources), "corpora": dict(entries), "encoders": encoders["encoders"], "tasks": dict(tasks["tasks"])}
-    _join_pairs(loader, joined, paper_of, known)
+    settings["mine"] = {**_join_pairs(loader, joined, paper_of, known), **settings["mine"]}
     sources, entries = with_heads(_own_folders(loader.root, known["sources"]), known["corpora"], stand_in=stand_in)
     entries = {name: without_models(entry, sources) for name, entry in entries.items()} if stand_in else entries
     project = Project(

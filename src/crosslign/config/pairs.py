@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from crosslign.config.known_languages import canonical, evaluation_sets
 from crosslign.config.yaml_files import YamlFile
 from crosslign.errors import InputError
-from crosslign.languages import normalise
 from crosslign.registry import nearest
 
 FOLDER = "pairs"
@@ -27,18 +27,40 @@ PLACES = (
     "Reimers and Gurevych 2020: both sides of a pair learn a teacher's vector of the English one.",
 )
 """Where a paper describes the training: by parallel sentences, by a teacher."""
+PLACE_WITHOUT_PAIRS = "mSimCSE 3.2, sentences beside themselves, and SCL 3.1, code-switched views, where a dictionary is named."
 MOST, WEIGHT, LONGEST = 200_000, 0.1, 64
-FLORES = "flores200_devtest"
+FLORES, FLORES_ARCHIVE, MEMBERS = "flores200_devtest", "flores200_archive", "flores200_dataset/devtest"
+PAIRED = {"length_ratio", "identical_pair", "as_clean", "longest_common_substring", "non_zero_numerals", "terminal_punctuation"}
+"""Filters that compare two sides."""
+SWITCHED = {"builder": "code_switch", "langs": ["en"], "probability": 0.75, "views": 1, "strip_punctuation": True, "seed": 42}
+"""How English sentences are code-switched (SCL 3.1)."""
 TATOEBA = "tatoeba_v1"
+OWN_FILES = {"tatoeba": "tatoeba.{code}-eng.{code}", "flores": "{code}.devtest"}
+ENGLISH_FILES = {"tatoeba": "tatoeba.{code}-eng.eng", "flores": "eng_Latn.devtest"}
+READ_BY: dict[str, dict[str, Any]] = {
+    "tatoeba": {"reader": "tatoeba"},
+    "flores": {"reader": "flores200", "options": {"parts": ["devtest"]}},
+}
+NOTES = {
+    "tatoeba": "Tatoeba v1: nearest neighbour by cosine among the sentences of the pair.",
+    "flores": "FLORES-200 devtest, 1,012 sentences: nearest neighbour by cosine.",
+}
+HEADINGS = {"tatoeba": "Tatoeba (accuracy)", "flores": "FLORES-200 devtest (accuracy)"}
+PLANTED = 300
+MINING_NOTE = (
+    "300 pairs of this evaluation's sentences, among 300 others on each side without a translation there (fewer where it is small): F1 of "
+    "mining by ratio margin, k = 4, at the threshold that is best on the same pairs."
+)
 
 
 @dataclass
 class Expanded:
-    """Entries that a pair's file stands for, by kind and id."""
+    """Entries that a pair's file stands for, by kind and id; those of `mine` are as in config.yaml."""
 
     sources: dict[str, Any] = field(default_factory=dict)
     corpora: dict[str, Any] = field(default_factory=dict)
     tasks: dict[str, Any] = field(default_factory=dict)
+    mine: dict[str, Any] = field(default_factory=dict)
     paper: dict[str, Any] = field(default_factory=dict)
 
 
@@ -48,31 +70,35 @@ def target_of(name: str) -> str:
 
 
 def _langs(pair: str) -> list[str]:
-    return [normalise(code) for code in pair.split("-")]
+    return [canonical(code) for code in pair.split("-")]
 
 
 def opus_entries(target: str, item: Mapping[str, Any], filters: list[Any]) -> tuple[str, dict[str, Any], dict[str, Any]]:
     """Return id, source and corpus of a corpus of OPUS."""
-    name = f"{target}_{item['opus'].lower().replace('-', '_')}_{item['pair'].lower().replace('-', '_')}"
+    of = item.get("pair", item.get("lang", ""))
+    name = f"{target}_{item['opus'].lower().replace('-', '_')}_{of.lower().replace('-', '_')}"
+    langs = _langs(of)
     size = {"about_bytes": item["about_bytes"]} if "about_bytes" in item else {}
     licence = item.get("licence", "unknown")
     source = {
         "opus": item["opus"],
         "version": item["version"],
-        "files": [{"name": f"{item['pair']}.txt.zip", **size}],
+        "files": [{"name": f"{of}.txt.{'zip' if 'pair' in item else 'gz'}", **size}],
         "stand_in": "opus",
         "licence": licence,
         "citation": f"OPUS, {item['opus']} {item['version']} (Tiedemann 2012)",
     }
+    codes = {lang: code for lang, code in zip(langs, of.split("-"), strict=True) if lang != code}
+    options = {"skip_empty": True, "skip_broken": True, **({"codes": codes} if codes and "pair" in item else {})}
     corpus = {
-        "kind": "bitext",
+        "kind": "bitext" if "pair" in item else "mono",
         "source": name,
-        "reader": "moses",
-        "options": {"skip_empty": True, "skip_broken": True},
-        "langs": _langs(item["pair"]),
+        "reader": "moses" if "pair" in item else "text_lines",
+        "options": options,
+        "langs": langs,
         "licence": licence,
         "citation": source["citation"],
-        "filters": filters,
+        "filters": filters if "pair" in item else [step for step in filters if not PAIRED & set(step)],
     }
     return name, source, corpus
 
@@ -82,7 +108,7 @@ class _Pair:
 
     def __init__(self, name: str, file: YamlFile, known: Mapping[str, Mapping[str, Any]]) -> None:
         self.target, self.file, self.entry, self.known = target_of(name), file, file.content, known
-        self.out = Expanded()
+        self.out, self.own_sets = Expanded(), list[str]()
 
     def named(self, kind: str, name: str, *keys: str | int) -> Any:
         """Return an entry of the catalog.
@@ -95,15 +121,15 @@ class _Pair:
             raise InputError(what, where=self.file.where(keys), why=nearest(name, list(self.known[kind])))
         return self.known[kind][name]
 
-    def text(self) -> list[str]:
-        """Return the ids of the corpora that are trained on; adds those of OPUS."""
+    def text(self, key: str) -> list[str]:
+        """Return the ids of the corpora that `text` or `monolingual` names; adds those of OPUS."""
         names, filters = [], list(self.entry.get("filters", FILTERS))
-        if clean := self.entry.get("clean"):
+        if key == "text" and (clean := self.entry.get("clean")):
             self.named("corpora", clean["corpus"], "clean", "corpus")
-            filters.append({"as_clean": {"corpora": [clean["corpus"]], **{key: clean[key] for key in clean if key == "keep"}}})
-        for index, item in enumerate(self.entry["text"]):
+            filters.append({"as_clean": {"corpora": [clean["corpus"]], **{name: clean[name] for name in clean if name == "keep"}}})
+        for index, item in enumerate(self.entry.get(key, [])):
             if "corpus" in item:
-                self.named("corpora", item["corpus"], "text", index, "corpus")
+                self.named("corpora", item["corpus"], key, index, "corpus")
                 names.append(item["corpus"])
                 continue
             name, source, corpus = opus_entries(self.target, item, filters)
@@ -112,44 +138,98 @@ class _Pair:
         return names
 
     def _evaluation(self, kind: str, code: str, entry: Mapping[str, Any], footnote: str) -> Iterator[dict[str, Any]]:
-        """Add an evaluation set and its task; yield its columns, both directions, and LASER's error rate."""
+        """Add an evaluation set and its task; yield its columns, both directions."""
         name = f"{self.target}_{kind}_{code.lower()}"
         licence = self.known["sources"][entry["source"]]["licence"]
         self.out.corpora[name] = {"kind": "evaluation", "langs": [], "licence": licence, **entry}
+        self.own_sets.append(name)
         main = {"metric": "accuracy", "subset": code, "direction": "xx2en"}
         self.out.tasks[name] = {"scorer": "retrieval", "texts": {"test": name}, "output": "vectors", "main": main, "footnote": footnote}
-        heading = {"tatoeba": "Tatoeba", "flores": "FLORES-200 devtest"}[kind]
         for direction, arrow in (("xx2en", f"{code}→en"), ("en2xx", f"en→{code}")):
-            yield {"group": f"{heading} (accuracy)", "label": arrow, "task": name, **main, "direction": direction}
+            yield {"group": HEADINGS[kind], "label": arrow, "task": name, **main, "direction": direction}
+
+    def _mining(self, code: str, lang: str, entry: Mapping[str, Any], sides: Mapping[str, str]) -> dict[str, Any]:
+        """Add a set in BUCC's form, cut from the lines of an evaluation set, and its task; return its column."""
+        name, pair = f"{self.target}_mining_{code.lower()}", f"{lang}-en"
+        own = {"langs": [lang, "en"], "licence": self.known["sources"][entry["source"]]["licence"]}
+        self.out.corpora[f"{name}_lines"] = {
+            **{"kind": "bitext", "reader": "moses", "options": {"sides": sides}},
+            **{key: entry[key] for key in ("source", "files") if key in entry},
+            **{"whole": True, "filters": [], **own},
+        }
+        cut = {"reader": "planted_bitext", "from": [f"{name}_lines"], "options": {"pairs": [pair], "gold": PLANTED, "distractors": PLANTED}}
+        self.out.corpora[name] = {"kind": "evaluation", **cut, **own}
+        main = {"protocol": "train_oracle", "metric": "f1", "subset": pair}
+        self.out.tasks[name] = {
+            **{"scorer": "bitext_mining", "texts": {"test": name}, "output": "vectors", "k": 4, "margin": "ratio"},
+            **{"protocols": [main["protocol"]], "main": main, "footnote": MINING_NOTE},
+        }
+        return {"group": "Mining (F1)", "label": pair, "task": name, **main}
 
     def evaluations(self) -> list[dict[str, Any]]:
-        """Return the columns of the evaluations that know the languages; adds sets and tasks."""
+        """Return the columns of the evaluations that know the languages, and of mining in FLORES, else in Tatoeba; adds sets and tasks."""
         columns: list[dict[str, Any]] = []
+        mined: dict[str, dict[str, Any]] = {}  # by language, of the last kind that knows it
         given = self.entry.get("evaluations", {})
         for kind, source in (("tatoeba", TATOEBA), ("flores", FLORES)):
             for index, code in enumerate(given.get(kind, [])):
                 there = {file["name"] for file in self.known["sources"][source]["files"]}
-                if kind == "tatoeba":
-                    files, options = [f"tatoeba.{code}-eng.{code}", f"tatoeba.{code}-eng.eng"], {}
-                    footnote = "Tatoeba v1: nearest neighbour by cosine among the sentences of the pair."
-                else:
-                    files, options = [f"{code}.devtest", "eng_Latn.devtest"], {"options": {"parts": ["devtest"]}}
-                    footnote = "FLORES-200 devtest, 1,012 sentences: nearest neighbour by cosine."
-                if lacking := [name for name in files if name not in there]:
+                own, english = OWN_FILES[kind].format(code=code), ENGLISH_FILES[kind].format(code=code)
+                lang = canonical(code)
+                if own not in there and code in evaluation_sets()["FLORES-200"]:
+                    entry = {"source": FLORES_ARCHIVE, "langs": [code]}
+                    columns += self._evaluation(kind, code, {**entry, **READ_BY[kind]}, NOTES[kind])
+                    sides = {lang: f"{MEMBERS}/{own}", "en": f"{MEMBERS}/{english}"}
+                    mined[lang] = {"code": code, "lang": lang, "entry": entry, "sides": sides}
+                    continue
+                if lacking := [name for name in (own, english) if name not in there]:
                     keys = ("evaluations", kind, index)
                     raise InputError(f"{source} has no {code!r}", where=self.file.where(keys), why=nearest(lacking[0], sorted(there)))
-                reader = "tatoeba" if kind == "tatoeba" else "flores200"
-                columns += self._evaluation(kind, code, {"source": source, "files": files, "reader": reader, **options}, footnote)
-        return columns
+                entry = {"source": source, "files": [own, english]}
+                columns += self._evaluation(kind, code, {**entry, **READ_BY[kind]}, NOTES[kind])
+                mined[lang] = {"code": code, "lang": lang, "entry": entry, "sides": {lang: own, "en": english}}
+        return [*columns, *(self._mining(**one) for one in mined.values())]
 
-    def lost(self) -> tuple[list[dict[str, Any]], list[str]]:
-        """Return the columns of what was lost, and the evaluation sets behind them."""
+    def others(self) -> tuple[list[dict[str, Any]], list[str]]:
+        """Return the columns of sentence similarity and of what was lost, and the evaluation sets behind them."""
         columns, sets = [], []
-        for index, column in enumerate(self.entry.get("lost", [])):
-            task = self.named("tasks", column["task"], "lost", index, "task")
-            columns.append({"group": "What others lost", **column})
-            sets += task["texts"].values()
+        for key, heading in (("similarity", "Sentence similarity"), ("lost", "What others lost")):
+            for index, column in enumerate(self.entry.get(key, [])):
+                task = self.named("tasks", column["task"], key, index, "task")
+                columns.append({"group": heading, **column})
+                sets += task["texts"].values()
         return columns, list(dict.fromkeys(sets))
+
+    def measured(self, read: dict[str, Any]) -> dict[str, dict[str, Any]]:
+        """Return the training set of pairs: all that are read, or of these such with the margin of a clean sample's."""
+        clean, pairs, whole = self.entry.get("clean", {}), f"{self.target}_pairs", f"{self.target}_read"
+        if "margin" not in clean:
+            return {pairs: read}
+        self.named("encoders", clean["margin"], "clean", "margin")
+        keep = {key: clean[key] for key in clean if key == "keep"}
+        return {
+            whole: read,
+            pairs: {"builder": "margin_pairs", "of": [whole], "from": [clean["corpus"]], "teacher": clean["margin"], **keep},
+        }
+
+    def switched(self) -> dict[str, dict[str, Any]]:
+        """Return the view of English sentences that are code-switched, where the file names dictionaries.
+
+        Raises:
+            InputError: no such dictionary, none with English, or no English sentences.
+        """
+        found = {}
+        for index, name in enumerate(self.entry.get("dictionaries", [])):
+            where = self.file.where(("dictionaries", index))
+            langs = self.named("corpora", name, "dictionaries", index)["langs"]
+            if "en" not in langs or len(langs) != 2:
+                raise InputError("English sentences are code-switched, and this dictionary has none", where=where, why=f"it has {langs}")
+            if "english" not in self.entry:
+                raise InputError(
+                    "a dictionary without English sentences", where=where, do="Name some: `english: {corpus: simcse_wiki_head}`"
+                )
+            found[next(lang for lang in langs if lang != "en")] = name
+        return {f"{self.target}_switched": {**SWITCHED, "from": [self.entry["english"]["corpus"]], "dictionaries": found}} if found else {}
 
     def loss(self) -> dict[str, Any]:
         """Return the objective of a term: InfoNCE, or where the file names a teacher, the mean squared error to its vectors.
@@ -161,49 +241,62 @@ class _Pair:
         if "teacher" not in entry:
             return {"objective": "infonce", "temperature": train.get("temperature", 0.05)}
         self.named("encoders", entry["teacher"], "teacher")
-        if not any("en" in _langs(pair) for pair in entry["pairs"]):
+        if not any("en" in _langs(pair) for pair in entry["pairs"]) or "text" not in entry:
             raise InputError("a teacher reads English, and no pair has it", where=self.file.where(("teacher",)), do="Leave it out")
         if "temperature" in train:
             raise InputError("distillation has no temperature", where=self.file.where(("train", "temperature")), do="Leave it out")
         return {"objective": "sentence_transformers_loss", "loss": "MSELoss"}
 
+    def trained_on(self, corpora: list[str], views: Mapping[str, Any]) -> tuple[dict[str, dict[str, Any]], dict[str, float]]:
+        """Return the training sets, and the weights of those that are terms of the loss."""
+        entry, target = self.entry, self.target
+        langs = list(dict.fromkeys(lang for pair in entry["pairs"] for lang in _langs(pair)))
+        examples: dict[str, dict[str, Any]] = {}
+        if corpora:
+            pairs, most = ["-".join(_langs(pair)) for pair in entry["pairs"]], entry.get("most", MOST)
+            read = {"builder": "parallel_pairs", "from": corpora, "langs": langs, "pairs": pairs, "max_per_pair": most}
+            examples |= self.measured(read)
+        for name in views:
+            examples[f"{name}_pairs"] = {"builder": "view_pairs", "from": [*views[name]["from"], name], "langs": ["en"]}
+        if alone := self.text("monolingual"):
+            examples[f"{target}_alone"] = {"builder": "dropout_pairs", "from": alone, "langs": langs}
+        weights = dict.fromkeys((name for name in examples if not name.endswith("_read")), 1.0)
+        if english := entry.get("english"):
+            self.named("corpora", english["corpus"], "english", "corpus")
+            examples[f"{target}_english"] = {"builder": "dropout_pairs", "from": [english["corpus"]], "langs": ["en"]}
+            weights[f"{target}_english"] = english.get("weight", WEIGHT)
+        if teacher := entry.get("teacher"):
+            examples |= {f"{name}_taught": {"builder": "taught_pairs", "of": [name], "teacher": teacher} for name in weights}
+            weights = {f"{name}_taught": weight for name, weight in weights.items()}
+        return examples, weights
+
     def expand(self) -> Expanded:
         """Return all entries."""
         entry, target, train = self.entry, self.target, self.entry["train"]
         readout = self.named("encoders", entry["encoder"], "encoder")["readout"]
-        corpora = self.text()
+        corpora, views = self.text("text"), self.switched()
+        examples, weights = self.trained_on(corpora, views)
         shown = self.evaluations()
-        own_sets = list(self.out.corpora)[len(self.out.sources) :]
-        lost, sets = self.lost()
-        held_out = {"decontaminate": [*own_sets, *sets]} if own_sets or sets else {}
-        langs = list(dict.fromkeys(lang for pair in entry["pairs"] for lang in _langs(pair)))
-        pairs = ["-".join(_langs(pair)) for pair in entry["pairs"]]
-        most = entry.get("most", MOST)
-        examples: dict[str, dict[str, Any]] = {
-            f"{target}_pairs": {"builder": "parallel_pairs", "from": corpora, "langs": langs, "pairs": pairs, "max_per_pair": most}
-        }
-        terms = [{**self.loss(), "weight": 1.0, "examples": f"{target}_pairs", "batch": train.get("batch", 64)}]
-        if english := entry.get("english"):
-            self.named("corpora", english["corpus"], "english", "corpus")
-            examples[f"{target}_english"] = {"builder": "dropout_pairs", "from": [english["corpus"]], "langs": ["en"]}
-            terms.append({**terms[0], "weight": english.get("weight", WEIGHT), "examples": f"{target}_english"})
-        if teacher := entry.get("teacher"):
-            examples |= {f"{name}_taught": {"builder": "taught_pairs", "of": [name], "teacher": teacher} for name in examples}
-            terms = [{**term, "examples": f"{term['examples']}_taught"} for term in terms]
+        others, sets = self.others()
+        held_out = {"decontaminate": held} if (held := [*self.own_sets, *sets]) else {}
         settings = {"steps": train["steps"], "learning_rate": train["learning_rate"], "warmup_share": 0.1}
+        loss, batch = self.loss(), train.get("batch", 64)
         system = {
-            "place": PLACES["teacher" in entry],
+            "place": PLACES["teacher" in entry] if corpora else PLACE_WITHOUT_PAIRS,
             "base": {"encoder": entry["encoder"]},
-            "terms": terms,
+            "terms": [{**loss, "weight": weight, "examples": name, "batch": batch} for name, weight in weights.items()],
             "train": {**settings, "max_length": train.get("max_length", LONGEST)},
             "readout": readout,
             "seeds": train.get("seeds", [42]),
         }
         self.out.paper = {
+            "views": views,
             "examples": {name: {**one, "seed": 42, **held_out} for name, one in examples.items()},
             "systems": {f"{target}_encoder": system},
-            "tables": self._tables(corpora, [*shown, *lost]),
+            "tables": self._tables(corpora, [*shown, *others]),
         }
+        if mine := entry.get("mine"):
+            self.out.mine[f"{target}_mined"] = {"system": f"{target}_encoder", **mine}
         return self.out
 
     def _tables(self, corpora: list[str], columns: list[dict[str, Any]]) -> dict[str, Any]:
@@ -215,14 +308,14 @@ class _Pair:
             for name in corpora
         ]
         counted = [("read", "read", "whole"), ("kept by the filters", "kept", "whole"), ("trained on", "rows", "used")]
-        found: dict[str, Any] = {
-            f"{target}_text": {
+        found: dict[str, Any] = {}
+        if text:
+            found[f"{target}_text"] = {
                 "title": f"Parallel text of {title}",
                 "print": {"decimals": 0, "scale_by": 1},
                 "columns": [{"label": label, "count": count, "of": of} for label, count, of in counted],
                 "rows": text,
             }
-        }
         if columns:
             caption = "No set of the table was trained on: its sentences were taken out of the training text."
             table = {"title": f"{title}: before and after", "caption": caption, "print": {"decimals": 1, "scale_by": 100}}

@@ -30,6 +30,11 @@ def figures_of(project: Project, target: str) -> list[str]:
     return [f for f in project.figures if target in ("all", "all_figures", f, project.paper_of[f])]
 
 
+def minings_of(project: Project, target: str) -> list[str]:
+    """Return the minings that one name stands for: an entry of `mine:`, or that of a pair's file."""
+    return [name for name in project.settings["mine"] if target in (name, project.paper_of.get(name))]
+
+
 def covered(project: Project) -> tuple[list[str], list[str]]:
     """Return the tables and the figures that the pages of this run cover, in the order of the papers' files."""
     wanted = [target for target in project.settings["targets"] if target not in PAGES] or ["all"]
@@ -50,8 +55,7 @@ def _of(project: Project, target: str) -> list[Path]:
         found.append(paths.report)
     if target == "claims":
         found += [paths.claims(form) for form in CLAIMS_FORMATS]
-    if target in project.settings["mine"]:
-        found += [paths.mined(target, form) for form in MINED_FORMATS]
+    found += [paths.mined(name, form) for name in minings_of(project, target) for form in MINED_FORMATS]
     return found
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -25,6 +25,7 @@ class Material:
         langs: languages to use; all where empty.
         seed: seed of every draw.
         teach: gives the vectors of a teacher, one a sentence, of sentences and their languages; None where the entry names none.
+        told: what a builder has to say of what it built, for the training set's lineage.
         clean: leaves out the examples (columns of one of the shapes, and any others) that hold an evaluation sentence.
     """
 
@@ -35,6 +36,7 @@ class Material:
     seed: int
     clean: Callable[[Iterable[pa.Table]], Iterator[pa.Table]] = iter
     teach: Teach | None = None
+    told: dict[str, Any] = field(default_factory=dict)
 
 
 class Builder(Protocol):

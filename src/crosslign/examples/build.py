@@ -50,7 +50,8 @@ def build_examples(
 
     Returns:
         Counts: `shape`, `built` (all examples, those that a sample was drawn from), `decontamination`
-        (crosslign.corpora.decontamination), `rows`, `per_language`, and `per_corpus` (examples with a row of each corpus or view).
+        (crosslign.corpora.decontamination), `rows`, `per_language`, `per_corpus` (examples with a row of each corpus or view), and what
+        the builder told.
 
     Raises:
         InputError: the builder's own; it built nothing, or decontamination left nothing.
@@ -77,7 +78,8 @@ def build_examples(
     found = cleaner.counts
     LOG.info("%s: %d examples, %d kept out, %d written", name, found["before"], found["before"] - found["after"], written)
     counts = {"shape": shape, "built": found["before"], "decontamination": found, "rows": written}
-    return {**counts, "per_language": dict(sorted(tally.langs.items())), "per_corpus": dict(sorted(tally.corpora.items()))}
+    counts |= {"per_language": dict(sorted(tally.langs.items())), "per_corpus": dict(sorted(tally.corpora.items()))}
+    return {**counts, **material.told}
 
 
 def _numbered(parts: Iterable[pa.Table], name: str) -> Iterator[pa.Table]:

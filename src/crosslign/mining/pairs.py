@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from crosslign.errors import InputError
 from crosslign.files import atomic_path, read_rows, write_batches
@@ -142,3 +143,25 @@ def write_pairs(
             else:
                 TEXT_WRITERS[name](temporary, tables, schema, about)
     return {**counts, "written": len(pairs), "recall_at_k": near.recall}
+
+
+def write_again(pairs: Path, outputs: Mapping[str, Path], langs: Sequence[str]) -> None:
+    """Write finished pairs in other forms.
+
+    Args:
+        pairs: Parquet file of `write_pairs`.
+        outputs: files by what they are, as `write_pairs` takes them.
+        langs: codes of the two sides.
+
+    Raises:
+        InputError: an output is the file itself.
+    """
+    with pq.ParquetFile(pairs) as file:
+        schema = file.schema_arrow
+        about = About((langs[0], langs[1]), (schema.metadata or {}).get(b"encoders", b"").decode())
+        for name, path in outputs.items():
+            if path.resolve() == pairs.resolve():
+                raise InputError("the output is the file that is read", where=str(path), do="Name another")
+            tables = (pa.Table.from_batches([batch]) for batch in file.iter_batches(BATCH))
+            with atomic_path(path) as temporary:
+                write_batches(temporary, tables, schema) if name == "parquet" else TEXT_WRITERS[name](temporary, tables, schema, about)

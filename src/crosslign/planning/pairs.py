@@ -9,12 +9,12 @@ from itertools import groupby
 from typing import Any
 
 from crosslign.config.catalog import bytes_of, file_names
-from crosslign.config.pairs import FILTERS, FLORES, LONGEST, MOST, TATOEBA, WEIGHT
+from crosslign.config.known_languages import SCRIPT_NAMES, canonical, evaluation_sets, known_as, spellings
+from crosslign.config.pairs import FILTERS, LONGEST, MOST, TATOEBA, WEIGHT
 from crosslign.config.project import Project
 from crosslign.console import as_columns, bytes_text
 from crosslign.corpora.sources.opus import catalogued
 from crosslign.errors import InputError
-from crosslign.languages import ISO_639_3, normalise
 
 LEAST = 2_000
 """Sentence pairs below which no encoder is trained on a pair."""
@@ -25,6 +25,8 @@ FEW = 20_000
 SMALLEST = 100
 """Sentence pairs of a corpus that is worth a download."""
 BATCH, FEWEST_STEPS, MOST_STEPS = 64, 200, 3_000
+SHOWN = 6
+"""Corpora that are not taken, and shown by name."""
 READ_BYTES = 300_000_000
 """Files of a corpus that a plan takes by itself; larger ones are named."""
 CARED_FOR = (
@@ -34,6 +36,25 @@ CARED_FOR = (
 """Corpora of OPUS that people wrote or checked, as sentences; the rest is crawled."""
 STRINGS = ("GNOME", "KDE4", "KDEdoc", "Ubuntu", "PHP", "OpenOffice", "Mozilla-I10n", "XLEnt", "EUbookshop")
 """Corpora of strings of software, names, or scans: taken last."""
+ENGLISH, ENGLISH_ROWS = "en", 100_000
+"""Code of the pivot; about so many English sentences are code-switched."""
+USUAL_SCRIPT = {"ar": "_Arab", "zh": "_Hans"}
+"""Script that is meant where a code of many readers names none."""
+OPUS_SCRIPTS = {
+    "zh_Hans": ("zh", "cmn", "zh_CN", "zh_cn"),
+    "zh_Hant": ("zh_TW", "zh_HK", "zh_tw", "zh_hk"),
+    "crh_Latn": ("crh", "crh_latn"),
+}
+SIMILARITY = {
+    "ar": [("sts17_tracks", "ar-en")],
+    "es": [("sts17_tracks", "es-en"), ("sts17_tracks", "es-es")],
+    "ko": [("korsts_dev", "ko-ko")],
+    **{
+        lang: [("sts17_extended", pair)]
+        for lang, pair in (("de", "en-de"), ("tr", "en-tr"), ("fr", "fr-en"), ("it", "it-en"), ("nl", "nl-en"))
+    },
+}
+"""Graded pairs of the catalog by language."""
 TOKENS, CPU_FLOPS, GPU_FLOPS = 25, 5e11, 5e13
 """Tokens of a sentence; operations a second of two cores and of one GPU, six a token and parameter (of all) being counted. Rough."""
 
@@ -43,7 +64,7 @@ class Text:
     """Parallel text of two languages.
 
     Attributes:
-        pair: the two languages, as the user named them.
+        pair: the two languages, as the user named them; of monolingual text one.
         name: of the corpus.
         item: how a pair's file names it.
         sentences: pairs that are counted in it; 0 where nobody counted.
@@ -69,26 +90,22 @@ class Plan:
     Attributes:
         pairs: pairs that are trained on.
         found: all text, by pair.
-        taken: what is trained on.
-        evaluations: codes of the languages by evaluation set.
-        lacking: languages of which no evaluation set knows anything.
+        taken: parallel text that is trained on.
+        dictionaries: by which English sentences are code-switched, where there is too little parallel text.
+        monolingual: text of the language alone, where there is no dictionary either.
+        evaluations: codes of the languages by evaluation set of the table.
+        languages: all but English, as the user named them.
+        lacking: those of which no evaluation set of the table knows anything.
     """
 
     pairs: list[str]
     found: list[Text]
     taken: list[Text] = field(default_factory=list)
+    dictionaries: list[str] = field(default_factory=list)
+    monolingual: list[Text] = field(default_factory=list)
     evaluations: dict[str, list[str]] = field(default_factory=dict)
+    languages: list[str] = field(default_factory=list)
     lacking: list[str] = field(default_factory=list)
-
-
-def spellings(code: str) -> list[str]:
-    """Return the codes of two and three letters that data sets use for a language, the given one first."""
-    from lingua import Language
-
-    known = {(one.iso_code_639_1.name.lower(), one.iso_code_639_3.name.lower()) for one in Language.all()}
-    known |= {(two, three) for three, two in ISO_639_3.items()}
-    two = next((short for short, long in sorted(known) if code in (short, long)), code)
-    return list(dict.fromkeys([code, two, *sorted(long for short, long in known if short == two)]))
 
 
 def _number(value: Any) -> int:
@@ -100,18 +117,38 @@ def _rank(name: str) -> int:
     return 0 if name in CARED_FOR else 2 if name in STRINGS else 1
 
 
+def _opus_codes(code: str) -> list[str]:
+    """Return how OPUS may call a language; some of its corpora name a country where others have a script."""
+    return list(OPUS_SCRIPTS.get(f"{canonical(code)}{code[len(code.partition('_')[0]) :]}", spellings(code)))
+
+
+def _kept(found: dict[str, Text], pair: str, row: Mapping[str, Any], item: Mapping[str, Any]) -> None:
+    """Keep the larger of two files of one corpus of OPUS."""
+    name, sentences, size = str(row["corpus"]), _number(row["alignment_pairs"]), 1024 * _number(row["size"])
+    item = {"opus": name, "version": str(row["version"]), **item, "sentences": sentences, "about_bytes": max(1, size)}
+    if name not in found or sentences > found[name].sentences:
+        found[name] = Text(pair, f"OPUS {name}", item, sentences, size, rank=_rank(name))
+
+
 def of_opus(pair: str) -> list[Text]:
     """Return the newest version of each corpus of OPUS that has a pair, as Moses lines."""
-    left, right = (spellings(code) for code in pair.split("-"))
+    left, right = (_opus_codes(code) for code in pair.split("-"))
     found: dict[str, Text] = {}
     for one in left:
         for other in right:
             first, second = sorted((one, other))
             for row in catalogued({"source": first, "target": second, "preprocessing": "moses", "latest": "True"}):
-                name, sentences, size = str(row["corpus"]), _number(row["alignment_pairs"]), 1024 * _number(row["size"])
-                item = {"opus": name, "version": str(row["version"]), "pair": f"{row['source']}-{row['target']}", "sentences": sentences}
-                if name not in found or sentences > found[name].sentences:
-                    found[name] = Text(pair, f"OPUS {name}", {**item, "about_bytes": max(1, size)}, sentences, size, rank=_rank(name))
+                _kept(found, pair, row, {"pair": f"{row['source']}-{row['target']}"})
+    return list(found.values())
+
+
+def of_one_language(code: str) -> list[Text]:
+    """Return the newest version of each corpus of OPUS that has text of a language, as lines."""
+    found: dict[str, Text] = {}
+    for one in _opus_codes(code):
+        for row in catalogued({"source": one, "target": "", "preprocessing": "mono", "latest": "True"}):
+            if str(row["url"]).endswith(f"/{one}.txt.gz"):
+                _kept(found, code, row, {"lang": one})
     return list(found.values())
 
 
@@ -122,7 +159,7 @@ def _year(text: str) -> str:
 
 def of_catalog(project: Project, pair: str) -> list[Text]:
     """Return corpora of the catalog with both languages that can be fetched by anybody; dictionaries and the project's own are none."""
-    langs = {normalise(code) for code in pair.split("-")}
+    langs = {canonical(code) for code in pair.split("-")}
     found = []
     for name, entry in project.corpora.items():
         usable = entry["kind"] in ("bitext", "multiway") and entry.get("access", "open") == "open" and name not in project.evaluated_alone
@@ -138,10 +175,13 @@ def of_catalog(project: Project, pair: str) -> list[Text]:
 
 
 def direct_text(project: Project, pair: str) -> list[Text]:
-    """Return all text of a pair, each corpus once: of OPUS, by our catalog's entry where it has one, and what only the catalog has."""
+    """Return all text of a pair, each corpus once: of OPUS, by our catalog's entry where it has one, and what only the catalog has.
+
+    Corpora of the catalog tell no script; a pair with one has those of OPUS alone.
+    """
     licences = {source["opus"]: source for source in project.sources.values() if "opus" in source}
     opus, found = {str(text.item["opus"]): text for text in of_opus(pair)}, []
-    for text in of_catalog(project, pair):
+    for text in [] if "_" in pair else of_catalog(project, pair):
         twin = opus.pop(str(project.sources[project.corpora[text.name]["source"]].get("opus")), None)
         found.append(replace(text, sentences=twin.sentences, rank=twin.rank) if twin else text)
     for name, text in opus.items():
@@ -152,18 +192,22 @@ def direct_text(project: Project, pair: str) -> list[Text]:
 
 def dictionaries(project: Project, pair: str) -> list[str]:
     """Return the dictionaries of the catalog between two languages."""
-    langs = {normalise(code) for code in pair.split("-")}
+    langs = {canonical(code) for code in pair.split("-")}
     return [name for name, entry in project.corpora.items() if entry.get("reader") == "dictionary" and langs == set(entry["langs"])]
 
 
 def evaluations_of(project: Project, code: str) -> dict[str, list[str]]:
-    """Return how evaluation sets with English as a pivot call a language, by set; only those that have it."""
-    names = {source: {file["name"] for file in project.sources[source]["files"]} for source in (TATOEBA, FLORES)}
-    known = spellings(code)
-    tatoeba = [three for three in known if f"tatoeba.{three}-eng.{three}" in names[TATOEBA]]
-    flores = [name.partition(".")[0] for name in sorted(names[FLORES]) if name.partition("_")[0] in known]
-    flores += [f"{three}_Hans" for three in known if three == "zho"] if not flores and "cmn" in known else []
+    """Return how the table's evaluation sets, with English as a pivot, call a language, by set; only those that have it."""
+    names = {file["name"] for file in project.sources[TATOEBA]["files"]}
+    tatoeba = [three for three in spellings(code) if f"tatoeba.{three}-eng.{three}" in names]
+    own = code if "_" in code else f"{code}{USUAL_SCRIPT.get(canonical(code), '')}"
+    flores = known_as(own, evaluation_sets()["FLORES-200"])
     return {kind: codes for kind, codes in (("tatoeba", tatoeba[:1]), ("flores", flores)) if codes}
+
+
+def similarity_of(codes: Iterable[str]) -> list[tuple[str, str]]:
+    """Return task and subset of the catalog's graded pairs in some languages."""
+    return [found for code in codes for found in SIMILARITY.get(canonical(code), ())]
 
 
 def choose(found: Iterable[Text]) -> list[Text]:
@@ -181,26 +225,28 @@ def survey(project: Project, pairs: list[str]) -> Plan:
     """Look up what there is for some pairs, and choose.
 
     Raises:
-        InputError: too little parallel text; says how much there is, and what would help.
+        InputError: too little text of any kind; says how much there is, and what would help.
     """
     plan = Plan([], [])
     for pair in pairs:
         direct = direct_text(project, pair)
         taken, by_english = choose(direct), {}
-        if sum(text.sentences for text in taken) < FEW and "en" not in pair.split("-"):
-            by_english = {"-".join(sorted(("en", code))): direct_text(project, f"en-{code}") for code in pair.split("-")}
+        if ENGLISH not in pair.split("-"):
+            by_english = {"-".join(sorted((ENGLISH, code))): direct_text(project, f"{ENGLISH}-{code}") for code in pair.split("-")}
         there = sum(text.sentences for text in taken)
-        if there < LEAST and not any(text.size for text in taken if "corpus" in text.item):
-            raise _too_little(project, pair, direct, by_english)
         plan.pairs += [pair]
         plan.found += direct
-        plan.taken += taken
+        if there < LEAST and not any(text.size for text in taken if "corpus" in text.item):
+            _without_parallel(project, plan, pair, direct, by_english)
+        else:
+            plan.taken += taken
         for pivot, texts in by_english.items():
             plan.found += texts
-            if (more := choose(texts)) and pivot not in plan.pairs:
+            if there < FEW and (more := choose(texts)) and pivot not in plan.pairs:
                 plan.pairs.append(pivot)
                 plan.taken += more
-    for code in dict.fromkeys(code for pair in pairs for code in pair.split("-") if normalise(code) != "en"):
+    plan.languages = list(dict.fromkeys(code for pair in pairs for code in pair.split("-") if code != ENGLISH))
+    for code in plan.languages:
         sets = evaluations_of(project, code)
         for kind, codes in sets.items():
             plan.evaluations.setdefault(kind, []).extend(codes)
@@ -208,7 +254,26 @@ def survey(project: Project, pairs: list[str]) -> Plan:
     return plan
 
 
-def _too_little(project: Project, pair: str, direct: list[Text], by_english: Mapping[str, list[Text]]) -> InputError:
+def _without_parallel(project: Project, plan: Plan, pair: str, direct: list[Text], by_english: Mapping[str, list[Text]]) -> None:
+    """Choose a dictionary for a pair with English that has too little parallel text, else text of the language alone.
+
+    Raises:
+        InputError: there is neither, or the pair has no English.
+    """
+    others = [code for code in pair.split("-") if code != ENGLISH]
+    if by_english:
+        raise _too_little(project, pair, direct, by_english, 0)
+    if words := [name for name in dictionaries(project, pair) if project.corpora[name].get("access", "open") == "open"]:
+        plan.dictionaries.append(words[-1])
+        return
+    alone = [text for text in of_one_language(others[0]) if text.size <= READ_BYTES and text.sentences >= SMALLEST]
+    plan.found += alone
+    if (sentences := sum(text.sentences for text in alone)) < LEAST:
+        raise _too_little(project, pair, direct, by_english, sentences)
+    plan.monolingual += alone
+
+
+def _too_little(project: Project, pair: str, direct: list[Text], by_english: Mapping[str, list[Text]], alone: int) -> InputError:
     """Return the error for a pair that has too little text."""
     counts = ", ".join(f"{text.name} {text.sentences:,}" for text in direct) or "no corpus"
     pivots = [f"{pivot} {sum(text.sentences for text in texts):,}" for pivot, texts in by_english.items()]
@@ -216,34 +281,62 @@ def _too_little(project: Project, pair: str, direct: list[Text], by_english: Map
     helps += [f"the dictionary {name}, by code-switching (docs/filters-and-views.md)" for name in dictionaries(project, pair)]
     helps += ["two files of your own (docs/add-a-corpus.md) under `text:`", "monolingual text to mine (docs/mine-your-own.md)"]
     why = f"{LEAST:,} sentence pairs are needed; there are: {counts}"
+    why += "" if by_english else f"; of one language alone {LEAST:,} sentences, there are {alone:,}"
     return InputError(f"too little parallel text of {pair}", where="crosslign pair", why=why, do="What would help: " + "; ".join(helps))
 
 
 def steps_of(plan: Plan) -> int:
     """Return the optimiser steps of one pass over what is trained on, within bounds."""
-    rows = sum(min(text.sentences, MOST) for text in plan.taken)
+    rows = sum(min(text.sentences, MOST) for text in plan.taken or plan.monolingual) or ENGLISH_ROWS
     return max(FEWEST_STEPS, min(MOST_STEPS, rows // BATCH))
 
 
 def table_lines(plan: Plan) -> Iterator[str]:
-    """Yield all text by pair, with what is taken of it."""
-    taken = {id(text) for text in plan.taken}
+    """Yield text by pair, with what is taken of it; of what is not, the largest corpora, and the sum of the others."""
+    taken = {id(text) for text in (*plan.taken, *plan.monolingual)}
     for pair, texts in groupby(plan.found, key=lambda text: text.pair):
         rows = [("", "text of " + pair, "sentences", "files", "licence", "year")]
-        for text in sorted(texts, key=lambda one: (id(one) not in taken, -one.sentences, one.name)):
+        ordered = sorted(texts, key=lambda one: (id(one) not in taken, -one.sentences, one.name))
+        most = sum(id(text) in taken for text in ordered) + SHOWN
+        others = ordered[most:] if len(ordered) > most + 1 else []
+        rest = Text(pair, f"{len(others)} others", {}, sum(one.sentences for one in others), sum(one.size for one in others), "", "")
+        for text in [*ordered[: len(ordered) - len(others)], *([rest] if others else [])]:
             counts = (f"{text.sentences:,}" if text.sentences else "?", bytes_text(text.size) if text.size else "?")
             rows.append(("+" if id(text) in taken else "", text.name, *counts, text.licence[:40], text.year))
         yield from as_columns(rows, right=(2, 3))
 
 
+def method_of(plan: Plan, teacher: str | None) -> str:
+    """Return in words by what the encoder is trained."""
+    ways = ["distillation from " + teacher if teacher else "InfoNCE of parallel sentences"] if plan.taken else []
+    ways += [f"English sentences, code-switched by {', '.join(plan.dictionaries)}"] if plan.dictionaries else []
+    ways += ["sentences of one language, each beside itself: expect little"] if plan.monolingual else []
+    return "; ".join(ways)
+
+
+def set_lines(project: Project, plan: Plan) -> Iterator[str]:
+    """Yield the evaluation sets that know the languages, with what they call them; those that the table has are marked."""
+    rows = [("", "evaluation set", *plan.languages)]
+    tatoeba = sorted({file["name"].rsplit(".", 1)[-1] for file in project.sources[TATOEBA]["files"]})
+    for name, languages in {"Tatoeba v1": tatoeba, **evaluation_sets()}.items():
+        known = [" ".join(known_as(code.partition("_")[0] if name == "Tatoeba v1" else code, languages)) for code in plan.languages]
+        if any(known):
+            kind = {"Tatoeba v1": "tatoeba", "FLORES-200": "flores"}.get(name, "")
+            rows.append(("+" if kind in plan.evaluations else "", name, *(codes or "-" for codes in known)))
+    yield from as_columns(rows)
+
+
 def cost_lines(project: Project, plan: Plan, encoder: str, steps: int) -> Iterator[str]:
     """Yield downloads, disk and hours of the training, roughly."""
     parameters = 1e6 * float(project.encoders[encoder].get("parameters_m", 100))
-    files = sum(text.size for text in plan.taken)
+    files = sum(text.size for text in (*plan.taken, *plan.monolingual))
+    whole, steps = steps, min(steps, project.scale["limits"].get("steps", steps))
     products = 6 * parameters * steps * 4 * BATCH * TOKENS  # two sentences a pair, and as many of English
     yield f"downloads {bytes_text(files)}, disk about {bytes_text(5 * files)} beside the encoder"
     hours = [products / rate / 3600 for rate in (CPU_FLOPS, GPU_FLOPS)]
     yield f"training {steps:,} steps of {BATCH} pairs: about {hours[0]:.1f} hours on two cores, {max(0.1, hours[1]):.1f} on one GPU"
+    if steps < whole:
+        yield f"the scale {project.settings['scale']} ends it there; another (scale: contest) takes all {whole:,} steps of the file"
 
 
 def file_text(plan: Plan, encoder: str, steps: int, teacher: str | None = None) -> str:
@@ -253,12 +346,16 @@ def file_text(plan: Plan, encoder: str, steps: int, teacher: str | None = None) 
         f"pairs: [{', '.join(plan.pairs)}]",
         f"encoder: {encoder}",
         *([f"teacher: {teacher}  # both sides of a pair learn its vector of the English one"] if teacher else []),
-        "text:",
     ]
-    for text in plan.taken:
-        lines.append("  - {" + ", ".join(f"{key}: {value}" for key, value in text.item.items()) + "}")
+    for key, texts in (("text", plan.taken), ("monolingual", plan.monolingual)):
+        lines += [f"{key}:"] if texts else []
+        lines += ["  - {" + ", ".join(f"{name}: {value}" for name, value in text.item.items()) + "}" for text in texts]
+    if plan.dictionaries:
+        lines.append(f"dictionaries: [{', '.join(plan.dictionaries)}]  # by which English sentences are code-switched")
     lines.append("filters:  # of the corpora of OPUS")
-    for step in FILTERS:
+    scripts = {canonical(code): SCRIPT_NAMES[code.partition("_")[2]] for code in plan.languages if code.partition("_")[2] in SCRIPT_NAMES}
+    own = [{"character_script": {"scripts": "{" + ", ".join(f"{lang}: [{name}]" for lang, name in scripts.items()) + "}"}}]
+    for step in [*FILTERS, *(own if scripts else [])]:
         ((rule, options),) = step.items()
         lines.append(f"  - {rule}: {{{', '.join(f'{key}: {value}' for key, value in options.items())}}}")
     known = "evaluations:  # their sentences are kept out of training"
@@ -266,6 +363,9 @@ def file_text(plan: Plan, encoder: str, steps: int, teacher: str | None = None) 
     lines += [f"most: {MOST}", f"english: {{corpus: simcse_wiki_head, weight: {WEIGHT}}}"]
     lines.append(known if plan.evaluations else "evaluations: {}  # none knows these languages")
     lines += [f"  {kind}: [{', '.join(dict.fromkeys(codes))}]" for kind, codes in plan.evaluations.items()]
+    if graded := similarity_of(plan.languages):
+        lines.append("similarity:")
+        lines += [f'  - {{label: "{subset} (Spearman)", task: {task}, subset: {subset}, metric: spearman}}' for task, subset in graded]
     lines += [
         "lost:",
         '  - {label: "STS17 en-en (Spearman)", task: sts17_tracks, subset: en-en, metric: spearman}',

@@ -24,10 +24,7 @@ from crosslign.reporting.stage_graph import stage_graph
 
 
 def corpus_rows(lineages: Lineages) -> list[dict[str, Any]]:
-    """Return for each corpus `published` and `kept` rows, how many were left out by what (`left`), filters that dropped none (`idle`).
-
-    `learned` has the filters whose thresholds were learned.
-    """
+    """Return for each corpus `published` and `kept` rows, how many were left out by what (`left`), filters that dropped none (`idle`)."""
     rows = []
     for lineage in of_kind(lineages, "corpus"):
         counts = lineage["counts"]
@@ -43,10 +40,23 @@ def corpus_rows(lineages: Lineages) -> list[dict[str, Any]]:
                 "kept": counts["rows"],
                 "left": [*left, (apart, "not in the sample")] if apart else left,
                 "idle": [step["filter"] for step in steps if step["before"] == step["after"]],
-                "learned": [step for step in steps if step.get("learned")],
             }
         )
     return rows
+
+
+def learned_thresholds(lineages: Lineages) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Return corpora and training sets with thresholds that a clean sample set."""
+    found = [
+        (lineage["recipe"]["corpus"], step["learned"])
+        for lineage in of_kind(lineages, "corpus")
+        for step in lineage["counts"]["filters"]
+        if step.get("learned")
+    ]
+    found += [
+        (one["recipe"]["examples"], one["counts"]["learned"]) for one in of_kind(lineages, "examples") if one["counts"].get("learned")
+    ]
+    return found
 
 
 def switched_words(lineages: Lineages) -> list[dict[str, Any]]:
@@ -141,6 +151,7 @@ def build_report(
             stand_in=recipe["stand_in"],
             graph=stage_graph(lineages),
             corpora=corpus_rows(lineages),
+            learned=learned_thresholds(lineages),
             switched=switched_words(lineages),
             decontamination=decontamination_counts(lineages),
             overlap=overlap_rows(overlap),

@@ -45,6 +45,23 @@ def test_a_pair_is_entries_of_the_kinds_that_there_are(tmp_path):
     assert [row["system"] for row in table["rows"]] == ["minilm_l6", "pair_en_sw_de_hsb_encoder"]
     assert [column["label"] for column in table["columns"]][:4] == ["swh→en", "en→swh", "hsb→en", "en→hsb"]
     assert [row["label"] for row in project.tables["pair_en_sw_de_hsb_text"]["rows"]] == examples["from"]
+    mining = [column for column in table["columns"] if column["metric"] == "f1"]
+    lines = {name: project.corpora[f"{column['task']}_lines"]["files"][0] for column in mining if (name := column["label"])}
+    assert lines == {"sw-en": "swh_Latn.devtest", "hsb-en": "tatoeba.hsb-eng.hsb"}  # of FLORES where it knows the language
+
+
+def test_the_target_of_a_pair_mines_the_text_that_its_file_names(tmp_path):
+    from crosslign.config.mining import mine_recipe
+    from crosslign.config.targets import target_files
+
+    sides = "mine:\n  source: {file: a.txt, lang: sw}\n  target: {file: b.jsonl, lang: en}\n  k: 6\n"
+    sts = 'similarity:\n  - {label: "ar-en", task: sts17, subset: ar-en, metric: spearman}\n'
+    project = loaded(tmp_path, FILE + sides + sts)
+    recipe = mine_recipe(project, "pair_en_sw_de_hsb_mined")
+    assert (recipe["system"], recipe["k"], recipe["source"]["file"]) == ("pair_en_sw_de_hsb_encoder", 6, "a.txt")
+    assert project.paths.mined("pair_en_sw_de_hsb_mined", "parquet") in target_files(project, ["pair_en_sw_de_hsb"])
+    assert "sts17" in project.examples["pair_en_sw_de_hsb_pairs"]["decontaminate"]
+    assert [column["label"] for column in project.tables["pair_en_sw_de_hsb"]["columns"]][-2:] == ["ar-en", "en-en"]
 
 
 @pytest.mark.parametrize(
@@ -62,6 +79,8 @@ def test_a_pair_is_entries_of_the_kinds_that_there_are(tmp_path):
             r"yaml:9: evaluations.flores(.0)?: flores200_devtest has no 'swa_Latn'.*did you mean 'swh_Latn",
         ),
         ("task: sts17_tracks", "task: sts17_track", r"yaml:11: lost.0.task: unknown task 'sts17_track'.*did you mean 'sts17_tracks'"),
+        ("english:", "clean: {corpus: tico19, margin: me5_smal}\nenglish:", r"unknown encoder 'me5_smal'.*did you mean 'me5_small'"),
+        ("train: {", "mine: {source: {file: a.txt, lang: sw}}\ntrain: {", r"yaml:12: mine.*target"),
         ("evaluations:", "evaluation:", r"yaml:9.*evaluation.*did you mean 'evaluations'"),
         ("- length:", "- lenght:", "'lenght'.*did you mean 'length'"),
     ],
@@ -75,6 +94,15 @@ def test_a_clean_sample_sets_thresholds_of_the_corpora_of_opus(tmp_path):
     project = loaded(tmp_path, FILE.replace("english:", "clean: {corpus: tatoeba_exports_de, keep: 0.99}\nenglish:"))
     step = {"as_clean": {"corpora": ["tatoeba_exports_de"], "keep": 0.99}}
     assert project.corpora["pair_en_sw_de_hsb_kde4_de_hsb"]["filters"] == [{"length": {"min_words": 2}}, step]
+
+
+def test_the_margin_of_a_clean_sample_is_a_threshold_too(tmp_path):
+    project = loaded(tmp_path, FILE.replace("english:", "clean: {corpus: tatoeba_exports_de, margin: me5_small}\nenglish:"))
+    kept = project.examples["pair_en_sw_de_hsb_pairs"]
+    assert (kept["builder"], kept["of"], kept["from"]) == ("margin_pairs", ["pair_en_sw_de_hsb_read"], ["tatoeba_exports_de"])
+    assert kept["teacher"] == "me5_small"
+    assert project.examples["pair_en_sw_de_hsb_read"]["from"] == ["tico19", "pair_en_sw_de_hsb_kde4_de_hsb"]
+    assert kept["decontaminate"] == project.examples["pair_en_sw_de_hsb_read"]["decontaminate"]
 
 
 def taught(text=FILE):

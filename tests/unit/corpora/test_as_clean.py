@@ -89,12 +89,12 @@ def test_too_small_a_sample_is_refused(tmp_path, clean, rows, message):
 
 def test_the_report_shows_the_rows_on_both_sides(tmp_path, clean):
     from crosslign.reporting.markup import templates
-    from crosslign.reporting.report import corpus_rows
+    from crosslign.reporting.report import learned_thresholds
 
     step = built(tmp_path, [(row["a_text"], row["b_text"]) for row in clean[1] if row["a_lang"] == "de"] + [("<b>", "x" * 40)], clean[0])
     counts = {"read": step["before"], "rows": step["after"], "filters": [step]}
-    corpora = corpus_rows([{"artefact": {"kind": "corpus"}, "recipe": {"corpus": "x"}, "counts": counts}])
-    page = templates().get_template("report_data.html").render(corpora=corpora, switched=[], overlap=[], decontamination=[])
+    learned = learned_thresholds([{"artefact": {"kind": "corpus"}, "recipe": {"corpus": "x"}, "counts": counts}])
+    page = templates().get_template("report_data.html").render(corpora=[], learned=learned, switched=[], overlap=[], decontamination=[])
     assert "thresholds of a clean sample" in page
     assert "&lt;b&gt; | xxxx" in page
     assert "length ratio of de to en at least" in page

@@ -1,5 +1,6 @@
 """Builders of MPCL, SCL and EMMA-X on small corpora."""
 
+import zlib
 from collections import Counter
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from crosslign.errors import InputError
 from crosslign.examples.builders.monolingual import shares
 from crosslign.examples.shapes import shaped
+from crosslign.files.rows import SCHEMAS
 from crosslign.views.build import view_schema
 
 
@@ -242,3 +244,74 @@ class TestTaughtPairs:
     def test_without_a_teacher_it_is_refused(self, run):
         with pytest.raises(InputError, match="no teacher"):
             self.made(run)
+
+
+class TestMarginPairs:
+    """Vectors are drawn by the text: a sentence and its translation (the same number) are near, others are not; some are worse."""
+
+    @staticmethod
+    def teach(texts, langs):
+        import numpy as np
+
+        found = []
+        for text in texts:
+            kind, number = text.split()
+            meaning = np.random.default_rng(int(number)).standard_normal(16)
+            own = np.random.default_rng(zlib.crc32(text.encode())).standard_normal(16)
+            found.append((meaning + (1.5 if kind == "vague" else 0.3) * own).tolist())
+        return found
+
+    @staticmethod
+    def sets(good=300):
+        sides = [(f"wort {n}", f"word {n}") for n in range(200)] + [(f"wort {n}", f"word {n + 1000}") for n in range(200, 260)]
+        texts = dict(zip(("a_text", "b_text"), map(pa.array, zip(*sides, strict=True)), strict=True))
+        rows = pa.array([[f"c:{n}"] for n in range(len(sides))])
+        pairs = shaped("pairs", rows=rows, a_lang=pa.array(["de"] * len(sides)), b_lang=pa.array(["en"] * len(sides)), **texts)
+        clean = [
+            {"id": f"g:{n}", "a_lang": "en", "a_text": f"good {n}", "b_lang": "de", "b_text": f"gut {n}"} for n in range(5000, 5000 + good)
+        ]
+        return pa.Table.from_pylist(clean, SCHEMAS["bitext"]), pairs
+
+    def made(self, run, good=300, **options):
+        clean, pairs = self.sets(good)
+        return run("margin_pairs", {"g": clean}, others={"p": pairs}, **{"teach": self.teach, **options})
+
+    def test_pairs_stay_whose_margin_is_that_of_good_ones(self, run):
+        kept = [int(row["rows"][0].split(":")[1]) for row in self.made(run, keep=0.98)]
+        right = [number for number in kept if number < 200]
+        assert len(right) > 185
+        assert len(kept) - len(right) < 6  # of 60 that are no translations
+
+    def test_what_it_learned_is_told_with_the_pairs_on_both_sides(self, tmp_path):
+        from crosslign.examples.build import build_examples
+        from crosslign.files.rows import write_rows
+
+        for name, table, kind in zip("gp", self.sets(), ("bitext", "pairs"), strict=True):
+            write_rows(tmp_path / name, table, kind)
+        entry = {"builder": "margin_pairs", "of": ["p"], "from": ["g"], "teacher": "me5_small", "keep": 0.9}
+        sets = {"g": tmp_path / "g"}, {}, {"p": tmp_path / "p"}
+        counts = build_examples("t", entry, *sets, tmp_path / "out.parquet", teach=self.teach)
+        (border,) = counts["learned"]
+        assert (border["measure"], border["rows"], border["kept"]) == ("margin of de and en", 260, counts["rows"])
+        assert (len(border["inside"]), len(border["outside"])) == (20, 20)
+        values = [row[0] for row in border["inside"]]
+        assert values == sorted(values)
+        assert values[0] >= border["bound"] > border["outside"][0][0]
+
+    def test_the_margin_is_the_cosine_over_the_mean_to_both_sides_nearest(self):
+        import numpy as np
+
+        from crosslign.examples.builders import margin_pairs
+
+        unit = {"a": [1.0, 0.0], "b": [0.0, 1.0], "x": [0.6, 0.8], "y": [0.8, 0.6], "z": [1.0, 0.0]}
+        measure = margin_pairs._Margins((["a", "b"], ["x", "y", "z"]), lambda texts, _: [unit[text] for text in texts], ("de", "en"), 2)
+        # a and x: 0.6; a is 0.8 from y and 1.0 from z (its own, x, does not count); x is 0.8 from b.
+        assert np.allclose(measure((["a"], ["x"])), 0.6 / ((0.9 + 0.8) / 2), atol=1e-5)
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [({"teach": None}, "no encoder measures"), ({"good": 99}, "the clean sample has 99 pairs for the margin of de and en")],
+    )
+    def test_what_cannot_be_measured_is_refused(self, run, options, message):
+        with pytest.raises(InputError, match=message):
+            self.made(run, **options)

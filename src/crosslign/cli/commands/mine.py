@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import signal
@@ -61,6 +62,8 @@ def _said(recipe: Mapping[str, Any], sides: Mapping[str, tuple[Path, Path]], pai
 
 OUTPUT = Path("pairs.tsv")
 """Pairs of two files, where no other output is named."""
+OF_FILES = {"encoder": "system", "langs": "lang", "columns": "column", "split": "split", "threads": "threads"}
+"""Options of two files alone, and the key of an entry that says the same."""
 ENDINGS = {".tsv": "tsv", ".parquet": "parquet", ".tmx": "tmx"}
 """Formats by the ending of an output's name."""
 
@@ -84,6 +87,24 @@ def output_files(out: Path, form: str | None, langs: Sequence[str]) -> dict[str,
     return dict.fromkeys(FILES[chosen], out)
 
 
+def threshold_keys(args: Namespace) -> dict[str, Any]:
+    """Return what the command line says of the threshold, as keys of an entry of `mine:`; pairs below it are then not written.
+
+    Raises:
+        InputError: a precision or recall that is no share.
+    """
+    found: dict[str, Any] = {}
+    if args.plants:
+        found["plants"] = dict(zip(MINED_SIDES, (str(Path(name).absolute()) for name in args.plants), strict=True))
+    for key in ("threshold", "precision", "recall"):
+        if (asked := getattr(args, key)) is None:
+            continue
+        if key != "threshold" and not 0 < asked < 1:
+            raise InputError(f"a share between 0 and 1, not {asked}", where=f"--{key}")
+        found |= {key: asked, "output": "above_threshold"}
+    return found
+
+
 @COMMANDS.register()
 class Mine:
     """Mines two files in this process, or starts Snakemake for an entry of `mine:`, and prints what was found."""
@@ -101,25 +122,28 @@ class Mine:
         )
         parser.add_argument("--allow-tiny", action="store_true", help="at a scale of synthetic data: read with its tiny encoder")
         files = parser.add_argument_group("of two files")
-        files.add_argument("-o", "--output", type=Path, help=f".tsv, .parquet or .tmx; work files lie beside it (default: {OUTPUT})")
-        files.add_argument("--encoder", default=DEFAULTS["system"], help=f"a base encoder of the catalog (default: {DEFAULTS['system']})")
-        files.add_argument("--format", choices=sorted(FILES), help="in the place of the output's ending; moses: two files, OUT.<language>")
+        files.add_argument("--encoder", help=f"a base encoder of the catalog (default: {DEFAULTS['system']})")
         files.add_argument("--langs", nargs=2, metavar="LANG", help="languages of the files, such as de en (TMX and moses need them)")
         files.add_argument(
             "--columns", nargs=2, metavar="NAME", help="columns or keys of the texts in .parquet and .jsonl (default: text text)"
         )
         files.add_argument("--split", action="store_true", help="cut each line, row or object, a document, into sentences")
-        files.add_argument("--threshold", type=float, help="write pairs with this score or more alone (default: all)")
-        files.add_argument(
+        files.add_argument("--threads", type=int, help="threads (default: the cores of this machine)")
+        both = parser.add_argument_group("of both; for this call, an entry's own are passed over")
+        both.add_argument(
+            "-o", "--output", type=Path, help=f".tsv, .parquet or .tmx; of two files by default {OUTPUT}, beside which work files lie"
+        )
+        both.add_argument("--format", choices=sorted(FILES), help="in the place of the output's ending; moses: two files, OUT.<language>")
+        both.add_argument(
             "--plants",
             nargs=2,
             metavar="FILE",
-            help="known translations, line by line, to hide among the two files: how right are the pairs?",
+            help="known translations, line by line, to hide among the two sides: how right are the pairs?",
         )
-        asked = files.add_mutually_exclusive_group()
-        asked.add_argument("--precision", type=float, help="with --plants: the threshold follows, such as 0.95")
-        asked.add_argument("--recall", type=float, help="with --plants: the threshold follows from the share of translations to be found")
-        files.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="threads (default: the cores of this machine)")
+        asked = both.add_mutually_exclusive_group()
+        asked.add_argument("--threshold", type=float, help="write pairs with this score or more alone (default: all)")
+        asked.add_argument("--precision", type=float, help="with plants: the threshold follows, such as 0.95")
+        asked.add_argument("--recall", type=float, help="with plants: the threshold follows from the share of translations to be found")
         entry = parser.add_argument_group("of an entry")
         entry.add_argument("--cores", default="all", help="cores for the whole run (default: all)")
         entry.add_argument("--profile", help="Snakemake profile, for a cluster")
@@ -159,16 +183,9 @@ class Mine:
             side["column"] = column
         for side in sides.values() if args.split else ():
             side["split"] = True
-        entry = {**DEFAULTS, **sides, "system": args.encoder, "threads": max(1, args.threads), "allow_tiny": args.allow_tiny}
-        if args.threshold is not None:
-            entry |= {"threshold": args.threshold, "output": "above_threshold"}
-        if args.plants:
-            entry["plants"] = dict(zip(MINED_SIDES, (str(Path(name).absolute()) for name in args.plants), strict=True))
-        for key in ("precision", "recall"):
-            if (asked := getattr(args, key)) is not None:
-                if not 0 < asked < 1:
-                    raise InputError(f"a share between 0 and 1, not {asked}", where=f"--{key}")
-                entry |= {key: asked, "output": "above_threshold"}
+        threads = os.cpu_count() or 1 if args.threads is None else max(1, args.threads)
+        entry = {**DEFAULTS, **sides, "system": args.encoder or DEFAULTS["system"], "threads": threads, "allow_tiny": args.allow_tiny}
+        entry |= threshold_keys(args)
         mined = mine_files(cached_project(args.config, args.directory, args.configfile), entry, outputs)
         for line in _said(mined.recipe, mined.sides, mined.pairs, mined.calibration):
             print(line)
@@ -179,9 +196,19 @@ class Mine:
         return 0
 
     def _entry(self, args: Namespace, name: str) -> int:
-        """Start Snakemake for an entry; return its exit code."""
-        if args.allow_tiny:
-            args.config = [*args.config, f"mine={{{name}: {{allow_tiny: true}}}}"]
+        """Start Snakemake for an entry; return its exit code.
+
+        Raises:
+            InputError: an option of two files, which an entry has as a key.
+        """
+        for option, key in OF_FILES.items():
+            if getattr(args, option) not in (None, False):
+                do = f"Write it into config/config.yaml, as `{key}` of mine.{name}"
+                raise InputError("an option of two files, and this is an entry", where=f"--{option}", do=do)
+        if own := {**threshold_keys(args), **({"allow_tiny": True} if args.allow_tiny else {})}:
+            # Another way to a threshold than the entry's takes its place.
+            own |= {"threshold": None} if {"precision", "recall"} & set(own) else {}
+            args.config = [*args.config, f"mine={json.dumps({name: own})}"]
         project = read_project(args)
         recipe = mine_recipe(project, name)
         require_there(project, name)
@@ -192,6 +219,8 @@ class Mine:
                 file=sys.stderr,
             )
         outputs = [project.paths.mined(name, form) for form in MINED_FORMATS]
+        langs = [recipe[side]["lang"] for side in MINED_SIDES]
+        others = output_files(args.output.absolute(), args.format, langs) if args.output else {}
         # A profile for a cluster brings a configuration of its own, which a file that is named here takes the place of.
         file = args.configfile or own_file(args.directory, args.directory)
         command = [sys.executable, "-m", "snakemake", name, "--cores", args.cores, "--configfile", str(file.resolve())]
@@ -207,6 +236,9 @@ class Mine:
                 print(line)
             if recipe["limit"]:
                 print(f"of the first {number_of(recipe['limit'], 'line')} of each file alone: the scale is {project.settings['scale']}")
-            for output in outputs:
+            from crosslign.mining.pairs import write_again
+
+            write_again(project.paths.mined(name, "parquet"), others, langs)
+            for output in dict.fromkeys([*outputs, *others.values()]):
                 print(f"  {output}")
         return code

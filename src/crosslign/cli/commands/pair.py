@@ -12,20 +12,26 @@ from crosslign.config.pairs import FOLDER, target_of
 from crosslign.errors import InputError
 from crosslign.registry import nearest
 
-PAIR = re.compile(r"([a-z]{2,3})-([a-z]{2,3})")
+PAIR = re.compile(r"([a-z]{2,3})(_[A-Z][a-z]{3})?-([a-z]{2,3})(_[A-Z][a-z]{3})?")
 
 
 def checked(pairs: list[str]) -> list[str]:
-    """Return pairs of languages that are ones.
+    """Return pairs of languages by the project's codes: `en-is` for `eng-isl`, `en-sr_Latn` for `eng-srp_Latn`.
 
     Raises:
         InputError: no two codes, or one language twice.
     """
+    from crosslign.config.known_languages import canonical
+
+    own = []
     for pair in pairs:
-        if not (found := PAIR.fullmatch(pair)) or found[1] == found[2]:
-            do = "Name two codes of ISO 639, such as de-hsb or en-sw"
+        found = PAIR.fullmatch(pair)
+        sides = [f"{canonical(found[at])}{found[at + 1] or ''}" for at in (1, 3)] if found else ["", ""]
+        if sides[0] == sides[1]:
+            do = "Name two codes of ISO 639, such as de-hsb or en-sw; with a script, where it matters, en-sr_Latn"
             raise InputError(f"{pair!r} is no pair of languages", where="crosslign pair", do=do)
-    return list(dict.fromkeys(pairs))
+        own.append("-".join(sides))
+    return list(dict.fromkeys(own))
 
 
 @COMMANDS.register()
@@ -36,7 +42,9 @@ class Pair:
 
     def arguments(self, parser: ArgumentParser) -> None:
         """Declare pairs, encoder and whether the file is written."""
-        parser.add_argument("pairs", nargs="+", metavar="PAIR", help="two codes of ISO 639, such as de-hsb; several pairs get one encoder")
+        parser.add_argument(
+            "pairs", nargs="+", metavar="PAIR", help="two codes of ISO 639, such as de-hsb or en-sr_Latn; several pairs get one encoder"
+        )
         parser.add_argument("--encoder", default="me5_small", help="base encoder of the catalog (default: me5_small)")
         parser.add_argument("--teacher", help="encoder of English whose vectors both sides of a pair learn, instead of InfoNCE")
         parser.add_argument("--plan", action="store_true", help="only print the plan")
@@ -51,7 +59,7 @@ class Pair:
         """
         from crosslign.config.schema import editor_line
         from crosslign.files.atomic import write_text
-        from crosslign.planning.pairs import cost_lines, file_text, steps_of, survey, table_lines
+        from crosslign.planning.pairs import cost_lines, file_text, method_of, set_lines, steps_of, survey, table_lines
 
         pairs, project = checked(args.pairs), read_project(args)
         for option, encoder in (("--encoder", args.encoder), ("--teacher", args.teacher)):
@@ -66,10 +74,11 @@ class Pair:
         steps = steps_of(plan)
         for line in table_lines(plan):
             print(line)
-        for kind, codes in plan.evaluations.items():
-            print(f"evaluated on {kind}: {', '.join(codes)}, with English as a pivot")
+        for line in set_lines(project, plan):
+            print(line)
         for code in plan.lacking:
-            print(f"no evaluation set of the catalog knows {code}: the table will lack it; name pairs of your own (docs/add-a-task.md)")
+            print(f"no evaluation set of the table knows {code}: the table will lack it; name pairs of your own (docs/add-a-task.md)")
+        print(f"method: {method_of(plan, args.teacher)}")
         for line in cost_lines(project, plan, args.encoder, steps):
             print(line)
         if not args.plan:

@@ -19,19 +19,29 @@ Groups = dict[str, dict[str, str]]
 
 
 def from_multiway(corpora: Mapping[str, pa.Table], versions: Mapping[str, Sequence[str]], where: str) -> Groups:
-    """Return the texts of the one multiway corpus, in its order; of labelled pairs the first sentences, by the pairs' groups.
+    """Return the texts of the one corpus, in its order; of labelled pairs the first sentences, by the pairs' groups.
+
+    Each row of bitext is a group of its own.
 
     Args:
-        corpora: one corpus in the `multiway` or the `labelled` columns.
+        corpora: one corpus in the `multiway`, the `labelled` or the `bitext` columns.
         versions: versions to prefer, best first, by language; without any, a group's first row of the language counts.
         where: id of the evaluation corpus, for messages.
     """
     if len(corpora) != 1:
-        raise InputError("this set is cut from one multiway corpus", where=where, why=f"found {sorted(corpora)}")
+        raise InputError("this set is cut from one multiway corpus or bitext", where=where, why=f"found {sorted(corpora)}")
     (table,) = corpora.values()
+    if kind_of(table.column_names) == "bitext":
+        return {
+            row: {a_lang: a_text, b_lang: b_text}
+            for batch in pieces(table)
+            for row, a_lang, a_text, b_lang, b_text in zip(
+                *(batch[column].to_pylist() for column in ("id", "a_lang", "a_text", "b_lang", "b_text")), strict=True
+            )
+        }
     if "group" not in table.column_names:
         do = "Read line-aligned files by the evaluation reader aligned_lines (docs/add-a-task.md), or take a multiway corpus"
-        raise InputError(f"{next(iter(corpora))!r} has no groups of translations", where=where, why="it is bitext or plain text", do=do)
+        raise InputError(f"{next(iter(corpora))!r} has no groups of translations", where=where, why="it is plain text", do=do)
     rank: dict[tuple[str, str | None], int] = {
         (lang, version): place for lang, letters in versions.items() for place, version in enumerate(letters)
     }

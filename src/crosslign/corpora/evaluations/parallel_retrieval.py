@@ -36,7 +36,7 @@ def read(
 
     Args:
         files: none.
-        corpora: one multiway corpus, or one of labelled pairs, whose first sentences count.
+        corpora: one multiway corpus, one bitext, or one of labelled pairs, whose first sentences count.
         name: id of the evaluation corpus.
         langs: languages; the pivot among them or not.
         limit: upper bound on `size`.

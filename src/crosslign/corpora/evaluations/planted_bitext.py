@@ -1,4 +1,4 @@
-"""Bitext mining in BUCC's form, cut from a multiway corpus: two comparable sides, gold pairs planted among distractors."""
+"""Bitext mining in BUCC's form, cut from a multiway corpus or bitext: two comparable sides, gold pairs planted among distractors."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def read(
 
     Args:
         files: none.
-        corpora: one multiway corpus.
+        corpora: one multiway corpus, or one bitext.
         name: id of the evaluation corpus.
         langs: the languages that `pairs` may use.
         limit: upper bound on `gold`; distractors shrink with it.

@@ -111,9 +111,22 @@ def test_mistakes_are_named(tmp_path, german, options, message):
         read(written(tmp_path, **{"news.de": german, "news.en": ENGLISH}), **options)
 
 
-def test_bitext_in_a_set_cut_from_groups_is_sent_to_this_reader(tmp_path):
+def test_plain_text_in_a_set_cut_from_groups_is_sent_to_this_reader():
     import pyarrow as pa
 
-    bitext = pa.table({"id": ["1"], "a_lang": ["de"], "a_text": ["Ja."], "b_lang": ["en"], "b_text": ["Yes."]})
-    with pytest.raises(InputError, match=r"news: 'moses' has no groups of translations; it is bitext or plain text\. .*aligned_lines"):
-        EVALUATIONS.get("parallel_retrieval")({}, {"moses": bitext}, "news", ["de"], None, 42, size=10)
+    lines = pa.table({"id": ["1"], "lang": ["de"], "text": ["Ja."]})
+    with pytest.raises(InputError, match=r"news: 'lines' has no groups of translations; it is plain text\. .*aligned_lines"):
+        EVALUATIONS.get("parallel_retrieval")({}, {"lines": lines}, "news", ["de"], None, 42, size=10)
+
+
+def test_rows_of_bitext_are_planted_among_others():
+    import pyarrow as pa
+
+    rows = [{"id": f"t:{n}", "a_lang": "de", "a_text": f"Satz {n}.", "b_lang": "en", "b_text": f"Sentence {n}."} for n in range(30)]
+    options = {"pairs": ["de-en"], "gold": 10, "distractors": 10}
+    found = EVALUATIONS.get("planted_bitext")({}, {"lines": pa.Table.from_pylist(rows)}, "news", ["de", "en"], None, 42, **options)
+    number = {row["text_id"]: row["text"].split()[1] for row in found.texts.to_pylist()}
+    said = {row["item_id"]: number[row["text_id"]] for row in found.items.to_pylist()}
+    assert (len(said), len({*said.values()})) == (40, 30)
+    links = [(said[row["left"]], said[row["right"]]) for row in found.gold.to_pylist()]
+    assert (len(links), all(left == right for left, right in links)) == (10, True)
