@@ -291,7 +291,8 @@ def _margin_pairs():
     pairs, clean = FOLDER / "pairs.parquet", FOLDER / "clean.parquet"
     ids = {"id": [f"p:{n}" for n in range(240)]}
     write_rows(pairs, pa.table({**ids, "rows": [[f"c:{n}"] for n in range(240)], **columns}, SCHEMAS["pairs"]), "pairs")
-    write_rows(clean, pa.table({**ids, **columns, "b_text": words}, SCHEMAS["bitext"]), "bitext")
+    good = {**ids, **columns, "b_text": words, "score": pa.nulls(240, pa.float32())}
+    write_rows(clean, pa.table(good, SCHEMAS["bitext"]), "bitext")
     sets = {"c": Rows.of_file(clean)}, {"p": Rows.of_file(pairs)}
     material = Material(
         "x", *sets, [], 42, teach=lambda texts, langs: [[float(text.count(chr(97 + at))) for at in range(26)] for text in texts]
