@@ -140,7 +140,7 @@ def test_what_was_left_out_of_a_corpus_is_named_and_filters_that_dropped_nothing
     plain = {"read": 7, "rows": 7, "filters": []}
     found = corpus_rows([lineage(name, "corpus", recipe={"corpus": name}, counts=c)[1] for name, c in (("c", counts), ("d", plain))])
     assert found[0]["left"] == [(3, "broken"), (2, "empty"), (10, "by length"), (10, "not in the sample")]
-    others = {"switched": [], "overlap": [], "decontamination": []}
+    others = {"learned": [], "switched": [], "overlap": [], "decontamination": []}
     page = templates().get_template("report_data.html").render(corpora=found, **others)
     first, second = (re.sub("<[^>]*>", "", row) for row in re.findall(r"<tr><td>.*</tr>", page))
     assert first == "c1053 broken, 2 empty, 10 by length, 10 not in the sample; none by script80"
