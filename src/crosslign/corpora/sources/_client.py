@@ -30,6 +30,7 @@ SPENT = re.compile(r"r=0\s*;\s*t=([0-9]{1,9})")
 """Of the hub's header `RateLimit`: nothing remains, for so many seconds."""
 CERTIFICATES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 """Variables that name a file of certificates: of OpenSSL, of the hub's client and pip, of curl."""
+PROXIES = ("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY")
 WEB_MIRROR = "CROSSLIGN_WEB_MIRROR"
 """Variable with the address of a site's own copy of the web, in which `https://host/path` is called `<address>/host/path`."""
 
@@ -91,7 +92,9 @@ def _explained(error: httpx2.HTTPError, where: str) -> NetworkError:
         return NetworkError(f"nobody vouches for {host}", where=where, why=why, do=do)
     if isinstance(error, httpx2.TooManyRedirects):
         return NetworkError(f"{host} sends in circles", where=where, why=why)
-    return TransientError(f"{host} could not be asked", where=where, why=why)
+    named = [name for name in PROXIES if os.environ.get(name) or os.environ.get(name.lower())]
+    do = f"Hosts are asked through the proxy that {' and '.join(named)} names; NO_PROXY names those that it is not for" if named else ""
+    return TransientError(f"{host} could not be asked", where=where, why=why, do=do)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
