@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from _common import memory, timed
 
-from crosslign.mining.knn import Neighbours
+from crosslign.mining.lists import Neighbours
 
 TOLERANCE, DIM = 1e-6, 768
 """Candidates whose scores differ by no more, up to so many dimensions, may be swapped: faiss sums in float32, ours are rounded once."""

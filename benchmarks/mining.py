@@ -33,7 +33,8 @@ import numpy as np
 from _common import encoder_folder, gpu_memory, machine, no_gpu, official_files, parser, versions
 from _mining import Run, centres, check, float32_peak, run, tolerance, vectors
 
-from crosslign.mining.knn import Neighbours, neighbours
+from crosslign.mining.knn import neighbours
+from crosslign.mining.lists import Neighbours
 from crosslign.mining.margin import mine
 from crosslign.threads import limit_threads
 

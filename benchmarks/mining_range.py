@@ -18,7 +18,7 @@ from _mining import run
 
 from crosslign.durations import duration
 from crosslign.mining.backends import BACKENDS
-from crosslign.mining.knn import Neighbours, State
+from crosslign.mining.lists import Neighbours, State
 from crosslign.threads import limit_threads
 from crosslign.vectors import blocks
 

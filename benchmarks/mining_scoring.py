@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from _common import machine, parser, timed, versions
 
-from crosslign.mining.knn import Neighbours
+from crosslign.mining.lists import Neighbours
 from crosslign.mining.margin import Pairs, mine
 from crosslign.mining.threshold import Extraction, best_threshold
 from crosslign.tasks.scorers._mined import Split

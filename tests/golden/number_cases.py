@@ -24,7 +24,7 @@ from crosslign.encoders.model import Model
 from crosslign.encoders.prepare import prepare_encoder
 from crosslign.files import write_json
 from crosslign.mining.backends import BACKENDS
-from crosslign.mining.knn import State
+from crosslign.mining.lists import State
 from crosslign.objectives import OBJECTIVES
 from crosslign.objectives.contract import Batch, ids_of, plan_of
 from crosslign.reporting.figures._draw import draw

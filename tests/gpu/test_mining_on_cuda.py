@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from crosslign.mining.knn import Neighbours, State, neighbours
+from crosslign.mining.knn import neighbours
+from crosslign.mining.lists import Neighbours, State
 from crosslign.mining.search import Search
 
 TYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, None], ids=["float32", "bfloat16", "its own"])

@@ -53,7 +53,9 @@ def test_the_library_knows_no_workflow_engine():
     assert [str(p) for p in SOURCE.rglob("*.py") if any(m.split(".")[0] == "snakemake" for m in imports_of(p))] == []
 
 
-@pytest.mark.parametrize("stage", ["make_table", "draw_figure", "score", "build_corpus", "build_examples", "fetch"])
+@pytest.mark.parametrize(
+    "stage", ["make_table", "draw_figure", "score", "build_corpus", "build_examples", "fetch", "mine_pairs", "mine_join"]
+)
 def test_a_stage_that_runs_no_encoder_loads_no_torch(stage):
     """Loading it takes most of such a job's time, and there are hundreds of them."""
     program = f"import sys, crosslign.stages.{stage}; sys.exit('torch' in sys.modules)"

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from crosslign.files import read_rows
 from crosslign.mining.calibration import curve, unlike
-from crosslign.mining.knn import Neighbours
+from crosslign.mining.lists import Neighbours
 from crosslign.mining.margin import Margin, Retrieval
 from crosslign.mining.pairs import chosen_pairs
 from crosslign.mining.planted import Sides, hide, neighbourhoods

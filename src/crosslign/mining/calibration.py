@@ -28,7 +28,6 @@ import numpy as np
 from crosslign.console import number_of
 from crosslign.errors import InputError
 from crosslign.mining.margin import Pairs, Retrieval
-from crosslign.mining.planted import Found
 
 DRAWS = 2_000
 STEPS = 60
@@ -40,6 +39,45 @@ UNLIKE = 0.15
 """Distance of two distributions (Kolmogorov and Smirnov) up to which plants may pass as text of the sides' kind, if they are many."""
 CHANCE = 2.0
 """The same of few plants, in units of the distance that samples of one distribution have: larger ones come in one of 1,500 samples."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """At which score each plant was found; -inf where it was not. All float64 [p].
+
+    Attributes:
+        right: planted pair, its two sentences as one pair.
+        source_wrong, target_wrong: planted pair, its source (its target) in a pair with something else.
+        lone_source, lone_target: source or target whose translation was not hidden, in any pair.
+        near_source, near_target: mean cosine of the lone sentence to its neighbours but the nearest.
+        paired_near_source, paired_near_target: the same of the sentence whose translation was hidden.
+    """
+
+    right: np.ndarray
+    source_wrong: np.ndarray
+    target_wrong: np.ndarray
+    lone_source: np.ndarray
+    lone_target: np.ndarray
+    near_source: np.ndarray
+    near_target: np.ndarray
+    paired_near_source: np.ndarray
+    paired_near_target: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.right)
+
+    def neighbourhood(self, side: str, share: float, *, seed: int = 42) -> np.ndarray:
+        """Return what `typical` is of plants of which as many have a translation as of a side's sentences: float64 [p].
+
+        A sentence with a translation has one neighbour more that is near, so lone plants alone would seem to be another kind of text.
+
+        Args:
+            side: source or target.
+            share: sentences of the side that have a translation, 0 to 1.
+            seed: of the plants that are taken with theirs.
+        """
+        paired = np.random.default_rng(seed).permutation(len(self)) < share * len(self)
+        return np.asarray(np.where(paired, getattr(self, f"paired_near_{side}"), getattr(self, f"near_{side}")))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from pathlib import Path
 from threading import Event
 
 import numpy as np
@@ -21,8 +20,9 @@ from torch import Tensor
 from crosslign.errors import InputError, ResourceError
 from crosslign.memory import free_memory, is_out_of_memory
 from crosslign.mining.copies import rounded_up
+from crosslign.mining.lists import Neighbours, State
 from crosslign.mining.ranking import EMPTY, key_indices, key_scores
-from crosslign.mining.resume import EVERY, Resume, digest
+from crosslign.mining.resume import Resume, digest
 from crosslign.mining.search import EndedError, Search, Step, full_products
 from crosslign.mining.side import Side
 from crosslign.mining.sizes import SIZES
@@ -34,44 +34,6 @@ SMALLEST = 1024
 """Rows and columns below which a tile is not made smaller to fit into a device's memory."""
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Neighbours:
-    """Nearest neighbours of n sources and m targets, best first; of equal scores the lower index first.
-
-    Attributes:
-        forward_indices: int64 [n, k], targets nearest to each source.
-        forward_scores: float32 [n, k], their cosines.
-        backward_indices: int64 [m, k'], sources nearest to each target.
-        backward_scores: float32 [m, k'].
-        recall: share of the exact neighbours that are among these, as an approximate search measured it on a sample; None for an exact one.
-    """
-
-    forward_indices: np.ndarray
-    forward_scores: np.ndarray
-    backward_indices: np.ndarray
-    backward_scores: np.ndarray
-    recall: float | None = None
-
-    def turned(self) -> Neighbours:
-        """Return the same with sources and targets exchanged."""
-        return Neighbours(self.backward_indices, self.backward_scores, self.forward_indices, self.forward_scores, self.recall)
-
-
-@dataclass(frozen=True)
-class State:
-    """Where a search keeps what it has found so far, to go on after it was killed.
-
-    Attributes:
-        folder: one file a device lies there while a search runs; removed at its end.
-        every: seconds between two states; 0 keeps one after each tile row.
-        version: versions of what searches, in words; a state of another one is not taken over.
-    """
-
-    folder: Path
-    every: float = EVERY
-    version: str = ""
 
 
 def product_dtype(device: torch.device) -> torch.dtype:

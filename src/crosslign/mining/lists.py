@@ -1,4 +1,4 @@
-"""Best lists of the same rows, found in different columns, joined: a search in ranges of sources, and plants beside a whole side.
+"""What a search finds, best lists; and such lists of the same rows, found in different columns, joined: ranges of sources, planted pairs.
 
 A list holds indices int64 [n, k] and their cosines float32 [n, k], best first, of equal cosines the lower index first. Scores are exact,
 so the join of several searches is the search of all, to the bit.
@@ -7,15 +7,56 @@ so the join of several searches is the search of all, to the bit.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
-from crosslign.mining.knn import Neighbours
 from crosslign.vectors import blocks
 
 Lists = tuple[np.ndarray, np.ndarray]
 AT_ONCE = 1 << 18
 """Rows whose lists are sorted together."""
+EVERY = 60.0
+"""Seconds between two states on disk: each costs as many bytes as the result."""
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Nearest neighbours of n sources and m targets, best first; of equal scores the lower index first.
+
+    Attributes:
+        forward_indices: int64 [n, k], targets nearest to each source.
+        forward_scores: float32 [n, k], their cosines.
+        backward_indices: int64 [m, k'], sources nearest to each target.
+        backward_scores: float32 [m, k'].
+        recall: share of the exact neighbours that are among these, as an approximate search measured it on a sample; None for an exact one.
+    """
+
+    forward_indices: np.ndarray
+    forward_scores: np.ndarray
+    backward_indices: np.ndarray
+    backward_scores: np.ndarray
+    recall: float | None = None
+
+    def turned(self) -> Neighbours:
+        """Return the same with sources and targets exchanged."""
+        return Neighbours(self.backward_indices, self.backward_scores, self.forward_indices, self.forward_scores, self.recall)
+
+
+@dataclass(frozen=True)
+class State:
+    """Where a search keeps what it has found so far, to go on after it was killed.
+
+    Attributes:
+        folder: one file a device lies there while a search runs; removed at its end.
+        every: seconds between two states; 0 keeps one after each tile row.
+        version: versions of what searches, in words; a state of another one is not taken over.
+    """
+
+    folder: Path
+    every: float = EVERY
+    version: str = ""
 
 
 def merged(lists: Sequence[Lists], k: int) -> Lists:

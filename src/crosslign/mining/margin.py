@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from crosslign.errors import InputError
-from crosslign.mining.knn import Neighbours
+from crosslign.mining.lists import Neighbours
 from crosslign.registry import nearest
 
 Margin = Literal["ratio", "distance", "absolute"]

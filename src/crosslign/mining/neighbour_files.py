@@ -10,7 +10,7 @@ from safetensors.numpy import save_file
 
 from crosslign.errors import InputError
 from crosslign.files import atomic_path
-from crosslign.mining.knn import Neighbours
+from crosslign.mining.lists import Neighbours
 
 FOUND = "neighbours.safetensors"
 """File of a range's folder."""

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from crosslign.errors import InputError
 from crosslign.files import atomic_path, read_rows, write_batches
 from crosslign.mining.formats import TEXT_WRITERS, About
-from crosslign.mining.knn import Neighbours
+from crosslign.mining.lists import Neighbours
 from crosslign.mining.margin import Margin, Pairs, Retrieval, mine
 from crosslign.paths import MINED_SIDES
 from crosslign.vectors import blocks

@@ -18,11 +18,10 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from crosslign.files import atomic_path
+from crosslign.mining.lists import EVERY
 from crosslign.vectors import blocks
 
 log = logging.getLogger(__name__)
-EVERY = 60.0
-"""Seconds between two states on disk: each costs as many bytes as the result."""
 BYTES = 1 << 26
 SUM = "sum"
 """Entry of a state's metadata."""

@@ -7,8 +7,8 @@ from pathlib import Path
 from crosslign.devices import all_devices
 from crosslign.jobs.job import Job
 from crosslign.mining.backends import BACKENDS
-from crosslign.mining.knn import State
 from crosslign.mining.lines import with_line
+from crosslign.mining.lists import State
 from crosslign.mining.neighbour_files import FOUND, write_neighbours
 from crosslign.stages import STAGES
 from crosslign.vectors import VectorError

@@ -14,7 +14,8 @@ from test_knn import clusters, equal
 
 from crosslign.errors import ResourceError
 from crosslign.mining import knn, search
-from crosslign.mining.knn import State, neighbours
+from crosslign.mining.knn import neighbours
+from crosslign.mining.lists import State
 from crosslign.mining.neighbour_files import read_neighbours, write_neighbours
 from crosslign.mining.resume import digest
 
@@ -121,7 +122,8 @@ import os, signal, sys
 from pathlib import Path
 import torch
 from crosslign.mining import search
-from crosslign.mining.knn import State, neighbours
+from crosslign.mining.knn import neighbours
+from crosslign.mining.lists import State
 from crosslign.mining.neighbour_files import write_neighbours
 folder, killed_at = Path(sys.argv[1]), int(sys.argv[2])
 real = search.Search._strip

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from crosslign.errors import InputError
 from crosslign.mining import knn, search, tiles
 from crosslign.mining.copies import UNIT_ROUNDOFF, Copies, error_bounds
-from crosslign.mining.knn import Neighbours, neighbours
+from crosslign.mining.knn import neighbours
+from crosslign.mining.lists import Neighbours
 from crosslign.mining.side import Side, exact_score_matrix, exact_scores
 from crosslign.mining.tiles import Direction
 

@@ -10,8 +10,7 @@ from test_knn import equal, full_comparison, hard_cases
 
 from crosslign.errors import InputError
 from crosslign.mining.backends import BACKENDS
-from crosslign.mining.knn import State
-from crosslign.mining.lists import joined, range_of
+from crosslign.mining.lists import State, joined, range_of
 
 
 @pytest.mark.parametrize("parts", [1, 2, 7, 200])

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from crosslign.errors import InputError
 from crosslign.mining import margin
 from crosslign.mining.dedup import unify
-from crosslign.mining.knn import Neighbours, neighbours
+from crosslign.mining.knn import neighbours
+from crosslign.mining.lists import Neighbours
 from crosslign.mining.margin import Pairs, _means, _scored, mine
 
 Found = Callable[[int], Neighbours]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from crosslign.mining.knn import Neighbours, State
+from crosslign.mining.lists import Neighbours, State
 from crosslign.registry import Registry
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from crosslign.mining.backends import BACKENDS
-from crosslign.mining.knn import Neighbours, State, neighbours
-from crosslign.mining.lists import range_of
+from crosslign.mining.knn import neighbours
+from crosslign.mining.lists import Neighbours, State, range_of
 from crosslign.vectors import open_both
 
 

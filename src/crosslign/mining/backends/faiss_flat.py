@@ -16,7 +16,7 @@ import numpy as np
 
 from crosslign.mining.backends import BACKENDS
 from crosslign.mining.backends._faiss import load_faiss, on_devices, pieces, unit_rows
-from crosslign.mining.knn import Neighbours, State
+from crosslign.mining.lists import Neighbours, State
 from crosslign.vectors import open_both
 
 PIECE = 65_536

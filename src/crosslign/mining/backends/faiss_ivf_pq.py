@@ -20,7 +20,8 @@ from crosslign.console import number_of
 from crosslign.errors import InputError
 from crosslign.mining.backends import BACKENDS
 from crosslign.mining.backends._faiss import load_faiss, on_devices, pieces, unit_rows
-from crosslign.mining.knn import Neighbours, State, neighbours
+from crosslign.mining.knn import neighbours
+from crosslign.mining.lists import Neighbours, State
 from crosslign.vectors import GRID, blocks, exact_scores, open_both, row_norms, to_grid
 
 PIECE = 16_384

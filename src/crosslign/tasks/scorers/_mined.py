@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from crosslign.mining.dedup import Dedup, Unified, unify
-from crosslign.mining.knn import Neighbours, State, neighbours
+from crosslign.mining.knn import neighbours
+from crosslign.mining.lists import Neighbours, State
 from crosslign.mining.margin import Margin, Retrieval, mine
 from crosslign.tasks.data import Machine, TextSet
 from crosslign.tasks.measures import Bootstrap, summed

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from crosslign.mining.dedup import Dedup
-from crosslign.mining.knn import Neighbours
+from crosslign.mining.lists import Neighbours
 from crosslign.mining.margin import Margin, Retrieval
 from crosslign.mining.threshold import Ties, best_threshold, extract
 from crosslign.options import MinLen, Natural, Positive, Schema

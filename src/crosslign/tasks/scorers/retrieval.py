@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from crosslign.mining.knn import Neighbours, neighbours
+from crosslign.mining.knn import neighbours
+from crosslign.mining.lists import Neighbours
 from crosslign.options import Natural
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import Items, TaskData
