@@ -55,7 +55,7 @@ def write_copy(path: Path, folder: Path, model: Any) -> None:
     import pyarrow.parquet as pq
 
     from crosslign.files import write_json
-    from crosslign.training.tokenised import FACTS, LONGEST, SHARD, TOKENS, TRUNCATED, tokenizer_key
+    from crosslign.training.tokenised import FACTS, LONGEST, SHARD, TOKENS, TRUNCATED
 
     folder.mkdir()
     source, draw, tokens = pq.ParquetFile(path), np.random.default_rng(2), 0
@@ -74,7 +74,7 @@ def write_copy(path: Path, folder: Path, model: Any) -> None:
         with pa.OSFile(str(folder / f"{number:06}.arrow"), "wb") as sink, pa.ipc.new_stream(sink, rows.schema) as stream:
             stream.write_table(rows)
         tokens += int(ends[-1])
-    facts = {"examples": "", "tokenizers": {name: tokenizer_key(member.tokenizer) for name, member in model.members.items()}}
+    facts = {"examples": "", "tokenizers": model.tokenizer_keys()}
     write_json(folder / FACTS, {**facts, "forms": ["sentences"], "rows": total, "texts": 2 * total, "tokens": tokens, "truncated": 0})
 
 
@@ -82,7 +82,7 @@ def one_opening(folder: Path, encoder: Path, batches: int, by_length: bool) -> N
     """Open the store, draw batches, and print what it took."""
     from crosslign.encoders.model import Model
     from crosslign.training.draws import Order
-    from crosslign.training.store import Store
+    from crosslign.training.tokenised import Store
 
     model = Model.load({"main": encoder})
     if not (folder / "store").exists():

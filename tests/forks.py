@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 LOADED = (
-    "crosslign.corpora.workers",
+    "crosslign.corpora.pipeline",
     "crosslign.encoders.formats",
     "crosslign.encoders.text_sets",
     "crosslign.training.fit",

@@ -19,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 SIDE_BY_SIDE = (
-    "tests/unit/files", "tests/unit/jobs", "tests/unit/provenance", "tests/unit/cli", "tests/unit/training/test_store.py",
+    "tests/unit/files", "tests/unit/jobs", "tests/unit/provenance", "tests/unit/cli", "tests/unit/training/test_tokenised.py",
     "tests/unit/mining/test_interrupted_search.py", "tests/unit/views/test_translated.py", "tests/unit/encoders/test_text_sets.py",
     "tests/unit/corpora/sources",
 )  # fmt: skip

@@ -19,12 +19,13 @@ import pytest
 
 from crosslign.corpora import READERS
 from crosslign.corpora.archives import extract_folder, extract_member
+from crosslign.corpora.pipeline import filter_work
 from crosslign.corpora.readers._lines import read_lines
-from crosslign.corpora.workers import Workers
 from crosslign.errors import InputError, ResourceError
 from crosslign.files import atomic_folder, atomic_path, write_batches, write_json, write_rows, write_text
 from crosslign.files.atomic import require_writable
 from crosslign.files.rows import SCHEMAS
+from crosslign.workers import Workers
 
 MEGABYTE = 1 << 20
 
@@ -265,13 +266,13 @@ def test_f17_packed_files_are_whole_or_refused(tmp_path):
 
 
 def test_f18_a_filter_worker_that_dies_fails_the_step(tmp_path):
-    task = {"work": "filters", "name": "c", "kind": "mono", "langs": ["en"], "steps": [{"length": {"min_words": 1}}]}
+    task = {"name": "c", "kind": "mono", "langs": ["en"], "steps": [{"length": {"min_words": 1}}]}
     rows = [pa.Table.from_pylist([{"id": str(n), "lang": "en", "text": "a b"}], schema=SCHEMAS["mono"]) for n in range(9)]
-    with Workers(2, task) as workers:
+    with Workers(2, filter_work, task, "c") as workers:
         answers = workers.map(rows, [0, 1])
         next(answers)
-        for process in workers._processes:
-            os.kill(process.pid, signal.SIGKILL)
+        for worker in workers.workers:
+            os.kill(worker.process.pid, signal.SIGKILL)
         with pytest.raises(ResourceError, match="worker process ended before its work did") as error:
             write_batches(tmp_path / "c.parquet", (table for table, _ in answers), "mono")
     assert error.value.exit_code == 4

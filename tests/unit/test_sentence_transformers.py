@@ -27,8 +27,8 @@ from crosslign.sentence_transformers import LossState, ObjectiveLoss, TextCollat
 from crosslign.training.draws import derive, torch_generator
 from crosslign.training.fit import fit
 from crosslign.training.step import Stepper
-from crosslign.training.store import Store
 from crosslign.training.terms import build_parts, named_terms
+from crosslign.training.tokenised import Store
 
 QUEUE = {"kind": "momentum_queue", "size": 13, "momentum": 0.9, "key_dropout": False}
 FIRST_PHASE = (

@@ -18,7 +18,7 @@ from crosslign.corpora.filters import FILTERS, Filter, PairRule, Setting, Sides,
 from crosslign.corpora.kept_shards import Counts, Shards, joined, read_of
 from crosslign.corpora.sampling import Draw
 from crosslign.corpora.staged import Staged
-from crosslign.corpora.workers import Workers
+from crosslign.workers import Work, Workers
 
 PIVOT = "en"
 PIVOT_COLUMNS = ("pivot_lang", "pivot_text")
@@ -67,7 +67,7 @@ class Pipeline:
         self._cut = 0
         self._first: int | None = None
         steps = [{rule: _with_model(options or {}, references) for rule, options in step.items()} for step in steps]
-        self._task = {"work": "filters", "name": name, "kind": kind, "langs": list(langs), "steps": steps}
+        self._task = {"name": name, "kind": kind, "langs": list(langs), "steps": steps}
         setting = Setting(langs, references, name)
         for step in steps:
             ((rule, options),) = step.items()
@@ -131,7 +131,7 @@ class Pipeline:
         worth = self._threads > 1 and any(apart and not (self._draw and span.start >= self._cut) for apart, span in self._spans())
         if worth:
             batches, worth = _peeked(batches)
-        with Workers(self._threads, self._task) if worth else nullcontext() as workers:
+        with Workers(self._threads, filter_work, self._task, self.name) if worth else nullcontext() as workers:
             if shards is None:
                 yield from self._filtered(map(self._received, batches), workers)
             else:
@@ -294,3 +294,9 @@ def _released(batches: list[pa.Table]) -> Iterator[pa.Table]:
 
 def _listed(batch: pa.Table, column: str) -> list[Any]:
     return list(batch[column].to_pylist()) if column in batch.column_names else [None] * batch.num_rows
+
+
+def filter_work(**task: Any) -> Work:
+    """Return the work of a worker that filters; a note is the span of steps, its answer's their counts."""
+    pipeline = Pipeline(**task, references={}, forgetful=True)
+    return lambda table, span: pipeline.run(table, range(*span))

@@ -27,7 +27,7 @@ from crosslign.encoders.soundness import (
     require_said,
     require_tokenizer,
 )
-from crosslign.encoders.tokens import Tokens, tokenise
+from crosslign.encoders.tokens import Tokens, tokenise, tokenizer_key
 from crosslign.encoders.weights import open_to_readers
 from crosslign.errors import InputError
 from crosslign.files.safetensors_only import require_safetensors
@@ -309,6 +309,10 @@ class Model(nn.Module):
         if code not in self.members:
             raise InputError(f"no member of the model reads the language {lang!r}", why=f"members: {', '.join(self.members)}")
         return code
+
+    def tokenizer_keys(self) -> dict[str, str]:
+        """Return a checksum of each member's tokenizer."""
+        return {name: tokenizer_key(member.tokenizer) for name, member in self.members.items()}
 
     @classmethod
     def load(cls, folders: Mapping[str, Path], weights: bool = True) -> Model:

@@ -1,20 +1,10 @@
-"""Vectors of some of many texts, written into their rows of one memory-mapped file; and processes that do so side by side.
-
-A worker is `python -m crosslign.encoders.shards`: it reads one line of JSON (what to encode, and how), answers with the length of its
-vectors, then encodes shard after shard, named by their first rows. All write into one file, each its own rows; nothing is pickled.
-"""
+"""Vectors of some of many texts, written into their rows of one memory-mapped file; and workers that do so side by side."""
 
 from __future__ import annotations
 
-import json
 import logging
-import os
-import signal
-import subprocess
-import sys
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
@@ -22,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import torch
 import xxhash
 from torch import nn
@@ -31,9 +20,10 @@ from crosslign.collector import collect_rarely
 from crosslign.encoders.encode import TokenisedTexts, apply_head, encode_counted, text_columns, token_budget, tokenised
 from crosslign.encoders.model import Model
 from crosslign.encoders.unknown import Known
-from crosslign.errors import CrosslignError, InputError, ResourceError
+from crosslign.errors import InputError
+from crosslign.files.rows import ParquetRows
 from crosslign.progress import Progress
-from crosslign.threads import VARIABLES, limit_threads
+from crosslign.workers import Work, Worker
 
 SHARD = 8192
 """Sentences that are encoded, and put on the disk, at a time: what a killed run loses at most, in each worker."""
@@ -81,33 +71,6 @@ class Task:
     named: str = "{}"
     shard: int = SHARD
     kernels: str = "off"
-
-
-class ParquetRows:
-    """Rows of a Parquet file by number; one row group is in memory at a time."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = pq.ParquetFile(path)
-        sizes = [self._file.metadata.row_group(at).num_rows for at in range(self._file.num_row_groups)]
-        self._ends = np.cumsum([0, *sizes])
-        self._held: tuple[int, pa.Table | None] = (-1, None)
-
-    def __len__(self) -> int:
-        return int(self._ends[-1])
-
-    def _group(self, at: int) -> pa.Table:
-        if self._held[0] != at:
-            self._held = at, self._file.read_row_group(at)
-        return self._held[1]
-
-    def between(self, start: int, stop: int) -> pa.Table:
-        """Return the rows from `start` to before `stop`."""
-        groups = np.flatnonzero((self._ends[1:] > start) & (self._ends[:-1] < stop)).tolist()
-        parts = []
-        for at in groups:
-            first = max(start - int(self._ends[at]), 0)
-            parts.append(self._group(at).slice(first, min(stop, int(self._ends[at + 1])) - int(self._ends[at]) - first))
-        return pa.concat_tables(parts)
 
 
 class ShardEncoder:
@@ -190,52 +153,16 @@ def _fitting(vectors: np.ndarray, task: Task, names: Sequence[str]) -> np.ndarra
     return kept
 
 
-class _Worker:
-    """One process; told a shard, it answers when that is on the disk."""
+def shard_work(task: Mapping[str, Any], device: str) -> Work:
+    """Return the work of a worker: of shards, named by their first rows, it encodes the first; asked for none, it says its facts."""
+    collect_rarely()
+    encoder = ShardEncoder(Task(**task), device)
 
-    def __init__(self, task: Task, device: str, threads: int) -> None:
-        environment = {**os.environ, **dict.fromkeys(VARIABLES, str(threads))}
-        environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
-        command = [sys.executable, "-m", __spec__.name]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True)
-        self._where = task.texts
-        self._first = {"task": asdict(task), "device": device, "threads": threads}
+    def work(nothing: pa.Table, starts: Sequence[int]) -> tuple[pa.Table, Any]:
+        encoder.prepare(starts)
+        return nothing, encoder(starts[0]) if starts else encoder.facts
 
-    def ask(self, line: Any) -> Any:
-        """Send one line and return the answer."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        try:
-            self._process.stdin.write(json.dumps(line) + "\n")
-            self._process.stdin.flush()
-            answer = self._process.stdout.readline()
-        except OSError:
-            answer = ""
-        if not answer:
-            raise ResourceError(
-                "an encoding process ended before its work did",
-                where=self._where,
-                why=f"exit status {self._process.wait()}",
-                do="Run the same command again: it goes on behind the shards that are done. A killed process often ran out of memory",
-            )
-        reply = json.loads(answer)
-        if "error" in reply:
-            kind: type[CrosslignError] = getattr(sys.modules["crosslign.errors"], reply["error"].pop("kind"))
-            raise kind(**reply["error"])
-        return reply["value"]
-
-    def start(self) -> Facts:
-        """Load the model."""
-        return dict(self.ask(self._first))
-
-    def close(self) -> None:
-        """End the process, whatever it does."""
-        self._process.kill()
-        self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
-            with suppress(BrokenPipeError):
-                if pipe is not None:
-                    pipe.close()
+    return work
 
 
 def side_by_side(
@@ -249,16 +176,16 @@ def side_by_side(
         threads: threads of each.
         prepare: called when a model is loaded; makes the matrix and returns the shards to encode.
     """
-    workers = [_Worker(task, device, threads) for device in devices]
+    workers = [Worker(shard_work, {"task": asdict(task), "device": device}, task.texts, threads) for device in devices]
     told = 1 if devices[0] == "cpu" else 2  # a GPU's process prepares the next shard too
-    busy: dict[Future[Any], tuple[_Worker, list[int]]] = {}
+    busy: dict[Future[Any], tuple[Worker, list[int]]] = {}
     with ThreadPoolExecutor(len(workers)) as pool:
         try:
-            starting = [pool.submit(worker.start) for worker in workers]
+            starting = [pool.submit(worker.ask, []) for worker in workers]
             todo = iter(prepare(starting[0].result()))
             firsts = [list(islice(todo, 1)) for _ in workers]
 
-            def ask(worker: _Worker, starts: list[int]) -> None:
+            def ask(worker: Worker, starts: list[int]) -> None:
                 starts += islice(todo, told - len(starts))
                 if starts:
                     busy[pool.submit(worker.ask, starts)] = worker, starts
@@ -275,31 +202,3 @@ def side_by_side(
         finally:  # the pool's threads wait for answers until then
             for worker in workers:
                 worker.close()
-
-
-def main() -> None:
-    """Encode the shards that standard input names until it ends."""
-    collect_rarely()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal reaches who started this process, too, and that one ends it
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what a library prints is no answer
-    logging.basicConfig(level=logging.WARNING, format="%(message)s")
-    encoder: ShardEncoder | None = None
-    for line in sys.stdin:
-        told = json.loads(line)
-        try:
-            if encoder is None:
-                limit_threads(told["threads"])
-                encoder = ShardEncoder(Task(**told["task"]), told["device"])
-                reply: dict[str, Any] = {"value": encoder.facts}
-            else:
-                encoder.prepare(told)
-                reply = {"value": encoder(told[0])}
-        except CrosslignError as error:
-            reply = {"error": {"kind": type(error).__name__, "what": error.what, "where": error.where, "why": error.why, "do": error.do}}
-        answers.write(json.dumps(reply) + "\n")
-        answers.flush()
-
-
-if __name__ == "__main__":
-    main()

@@ -14,11 +14,12 @@ import numpy as np
 import torch
 
 from crosslign.devices import encoding_devices
-from crosslign.encoders.shards import SHARD, Counts, Facts, Head, ParquetRows, ShardEncoder, Task, side_by_side, sum_of_rows
+from crosslign.encoders.shards import SHARD, Counts, Facts, Head, ShardEncoder, Task, side_by_side, sum_of_rows
 from crosslign.encoders.unknown import in_words, joined, shares
 from crosslign.errors import InputError
 from crosslign.files import atomic_path, iter_rows, read_mapping, write_json
 from crosslign.files.atomic import reserve
+from crosslign.files.rows import ParquetRows
 from crosslign.progress import Progress
 from crosslign.threads import limit_threads
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+
+from crosslign.files import sha256_text
 
 Ids = NDArray[np.int32]
 
@@ -65,6 +68,17 @@ def _tokenise_slowly(tokenizer: Any, texts: Sequence[str], pairs: Sequence[str] 
     for at in np.flatnonzero(cut).tolist():
         found[at] = tokenizer(texts[at], None if pairs is None else pairs[at], truncation=True, max_length=max_length).input_ids
     return Tokens([np.asarray(ids, dtype=np.int32) for ids in found], None, cut)
+
+
+def tokenizer_key(tokenizer: Any) -> str:
+    """Return a checksum of a tokenizer, its momentary truncation and padding left out; of one in Python of its pieces and their merges."""
+    if not tokenizer.is_fast:
+        merges = sorted(getattr(tokenizer, "bpe_ranks", {}).items())
+        return sha256_text(json.dumps([type(tokenizer).__name__, sorted(tokenizer.get_vocab().items()), merges]))
+    backend = tokenizer.backend_tokenizer
+    backend.no_truncation()
+    backend.no_padding()
+    return sha256_text(backend.to_str())
 
 
 def _padded(arrays: Sequence[Ids], lengths: NDArray[np.int64], fill: int) -> NDArray[np.int64]:

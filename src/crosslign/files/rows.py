@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -149,3 +150,30 @@ def read_rows(path: Path, kind: str | None = None) -> pa.Table:
                 f"column {missing[0]!r} is missing", where=str(path), why=f"a {kind} file has the columns {SCHEMAS[kind].names}"
             )
     return table
+
+
+class ParquetRows:
+    """Rows of a Parquet file by number; one row group is in memory at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = pq.ParquetFile(path)
+        sizes = [self._file.metadata.row_group(at).num_rows for at in range(self._file.num_row_groups)]
+        self._ends = np.cumsum([0, *sizes])
+        self._held: tuple[int, pa.Table | None] = (-1, None)
+
+    def __len__(self) -> int:
+        return int(self._ends[-1])
+
+    def _group(self, at: int) -> pa.Table:
+        if self._held[0] != at:
+            self._held = at, self._file.read_row_group(at)
+        return self._held[1]
+
+    def between(self, start: int, stop: int) -> pa.Table:
+        """Return the rows from `start` to before `stop`."""
+        groups = np.flatnonzero((self._ends[1:] > start) & (self._ends[:-1] < stop)).tolist()
+        parts = []
+        for at in groups:
+            first = max(start - int(self._ends[at]), 0)
+            parts.append(self._group(at).slice(first, min(stop, int(self._ends[at + 1])) - int(self._ends[at]) - first))
+        return pa.concat_tables(parts)

@@ -23,7 +23,7 @@ from crosslign.objectives.contract import Input, ids_of
 from crosslign.training.cost import Cost, cost_of
 from crosslign.training.draws import derive, seed_device
 from crosslign.training.masking import Picked, masked_tokens
-from crosslign.training.store import Lookup
+from crosslign.training.tokenised import Lookup
 
 GroupKey = tuple[str, str, int, bool]
 """Member, pooling (`MASKED_TOKENS` of masked inputs), layer, and whether an input is a pair of texts."""

@@ -12,7 +12,7 @@ from crosslign.errors import CrosslignError
 from crosslign.files.records import read_json, write_json
 from crosslign.training.launch import LAUNCHER_VARIABLE
 from crosslign.training.run import train_run
-from crosslign.training.signals import end_with
+from crosslign.workers import end_with
 
 
 def end_with_launcher() -> None:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import ctypes
 import logging
-import os
 import signal
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-STOPPING = (signal.SIGTERM, signal.SIGUSR1)
-PR_SET_PDEATHSIG = 1
-"""Of Linux's prctl: the signal that a process gets when its parent ends."""
+from crosslign.workers import STOPPING
 
 log = logging.getLogger(__name__)
 
@@ -66,12 +61,3 @@ def stop_requests() -> Iterator[StopFlag]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def end_with(parent: int) -> None:
-    """Have the kernel kill this process when its parent, the one of the given number, ends, however that happens; Linux alone can."""
-    if sys.platform != "linux":
-        return
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it ended before the call
-        os.kill(os.getpid(), signal.SIGKILL)

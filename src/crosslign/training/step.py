@@ -18,8 +18,8 @@ from crosslign.training.cost import Cost
 from crosslign.training.draws import derive, seed_device, torch_generator
 from crosslign.training.encoding import Encoding, Settings
 from crosslign.training.memory import Sizes, TooLargeError
-from crosslign.training.store import Lookup
 from crosslign.training.terms import Stream
+from crosslign.training.tokenised import Lookup
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from crosslign.objectives import OBJECTIVES
 from crosslign.objectives.contract import Objective, Part
 from crosslign.objectives.saved_parts import make_part, take_over, take_published
 from crosslign.training.draws import Order, derive
-from crosslign.training.store import Store
+from crosslign.training.tokenised import Store
 
 
 @dataclass(frozen=True)

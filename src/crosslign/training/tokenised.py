@@ -1,18 +1,14 @@
-"""The tokenised copy of a training set: shards in Arrow's format, each written whole, so that a killed process leaves the finished ones."""
+"""The tokenised copy of a training set: shards in Arrow's format, each written whole, and read as memory maps.
+
+A killed process leaves its finished shards to the next one; a copy opens in no time and takes no memory of the process.
+"""
 
 from __future__ import annotations
 
 import json
-import multiprocessing
-import os
-import re
 import shutil
-import signal
-import sys
-from collections import deque
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -20,15 +16,16 @@ from typing import Any
 import datasets
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from crosslign.config.entry_keys import PAIR_VIEWS, PAIRS, SENTENCES, VIEWS
 from crosslign.encoders.model import Model
-from crosslign.errors import InputError, ResourceError
-from crosslign.files import atomic_folder, sha256_file, sha256_text, write_json
-from crosslign.files.rows import head_of
-from crosslign.training.signals import STOPPING, end_with
+from crosslign.encoders.tokens import Ids
+from crosslign.errors import InputError
+from crosslign.files import atomic_folder, read_json, sha256_file, sha256_text, write_json
+from crosslign.files.rows import ParquetRows, head_of
+from crosslign.objectives.contract import Batch
+from crosslign.workers import forked
 
 SHARD = 16384
 """Rows of one shard, and what a killed process loses at most."""
@@ -36,11 +33,11 @@ TOKENS, SEGMENTS, LONGEST, TRUNCATED = ADDED = ("tokens", "segments", "longest",
 """Columns of a copy beside those of its examples: token ids of each text of a row, segment numbers where pairs are read as one, tokens of
 the row's longest text, and how many of its texts were cut."""
 FACTS = "facts.json"
-FINISHED = re.compile(r"(\d{6})-([0-9a-f]{16})-([0-9a-f]{16})\.arrow")
-"""Name of a finished shard: its number, what it was made of, and the checksum that it was written with."""
 
 Text = tuple[str, str, str | None]
 """Language, sentence, and the second sentence of a pair that is read as one."""
+Lookup = dict[Text, tuple[Ids, Ids | None]]
+"""Token ids of a batch's texts, and segment numbers of pairs, by (member, sentence, second sentence of a pair or None)."""
 
 
 def row_texts(columns: Mapping[str, Sequence[Any]], row: int, forms: Sequence[str]) -> Iterator[Text]:
@@ -66,31 +63,19 @@ def row_texts(columns: Mapping[str, Sequence[Any]], row: int, forms: Sequence[st
         yield from ((view["lang"], view[key], None) for view in views for key in ("a_text", "b_text") if view[key] is not None)
 
 
-def tokenizer_key(tokenizer: Any) -> str:
-    """Return a checksum of a tokenizer, its momentary truncation and padding left out; of one in Python of its pieces and their merges."""
-    if not tokenizer.is_fast:
-        merges = sorted(getattr(tokenizer, "bpe_ranks", {}).items())
-        return sha256_text(json.dumps([type(tokenizer).__name__, sorted(tokenizer.get_vocab().items()), merges]))
-    backend = tokenizer.backend_tokenizer
-    backend.no_truncation()
-    backend.no_padding()
-    return sha256_text(backend.to_str())
-
-
-def _tokenise(model: Model, settings: Mapping[str, Any], texts: Sequence[Text]) -> tuple[list[Any], list[Any], NDArray[np.int32]]:
-    """Return ids, segment numbers and cuts of texts, those of one member and kind together; segments of single sentences are zeros."""
-    kinds = np.array([f"{model.member_of(lang)}\0{int(second is not None)}" for lang, _, second in texts], dtype=object)
-    ids: list[Any] = [np.empty(0, np.int32)] * len(texts)
-    segments, cut = list(ids), np.zeros(len(texts), np.int32)
-    for kind in sorted(set(kinds)):
-        places, member = np.flatnonzero(kinds == kind).tolist(), kind.split("\0")[0]
-        firsts = [settings["prefix"] + texts[i][1] for i in places]
-        seconds = [str(texts[i][2]) for i in places] if kind.endswith("1") else None
+def _tokenise(model: Model, settings: Mapping[str, Any], texts: Sequence[Text]) -> tuple[list[Ids], list[Ids], NDArray[np.int32]]:
+    """Return ids, segment numbers (zeros of single sentences) and cuts of texts; those of one member and kind are tokenised together."""
+    ids, segments, cut = [np.empty(0, np.int32)] * len(texts), [np.empty(0, np.int32)] * len(texts), np.zeros(len(texts), np.int32)
+    kinds: dict[tuple[str, bool], list[int]] = {}
+    for place, (lang, _, second) in enumerate(texts):
+        kinds.setdefault((model.member_of(lang), second is not None), []).append(place)
+    for (member, paired), places in kinds.items():
+        firsts = [settings["prefix"] + texts[place][1] for place in places]
+        seconds = [str(texts[place][2]) for place in places] if paired else None
         tokens = model.member(member).tokenise(firsts, seconds, settings["max_length"])
         cut[places] = tokens.cut
-        for at, place in enumerate(places):
-            ids[place] = tokens.ids[at]
-            segments[place] = tokens.segments[at] if tokens.segments is not None else np.zeros_like(tokens.ids[at])
+        for place, own, numbers in zip(places, tokens.ids, tokens.segments or map(np.zeros_like, tokens.ids), strict=True):
+            ids[place], segments[place] = own, numbers
     return ids, segments, cut
 
 
@@ -114,28 +99,13 @@ def _with_tokens(rows: pa.Table, model: Model, settings: Mapping[str, Any]) -> p
 
 
 _given: list[Any] = []
-"""Training set, model and settings: what processes that tokenise inherit."""
+"""Training set, folder and key of its shards, model and settings: what processes that tokenise inherit."""
 
 
-def _begin(parent: int) -> None:
-    end_with(parent)
-    for number in STOPPING:
-        signal.signal(number, signal.SIG_DFL)
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # threads do not outlive a fork
-
-
-def _rows(path: Path, number: int) -> pa.Table:
-    """Read the rows of a shard, and no more row groups than they lie in."""
-    source, first = pq.ParquetFile(path), number * SHARD
-    ends = np.cumsum([source.metadata.row_group(group).num_rows for group in range(source.num_row_groups)])
-    group, last = np.searchsorted(ends, [first, min(first + SHARD, ends[-1]) - 1], side="right").tolist()
-    return source.read_row_groups([*range(group, last + 1)]).slice(first - (int(ends[group - 1]) if group else 0), SHARD)
-
-
-def _write_shard(place: Path) -> None:
-    """Write a shard under a temporary name, then its own, and put its checksum behind it."""
-    path, model, settings = _given
-    rows = _rows(path, int(place.stem.split("-")[0]))
+def _write_shard(number: int) -> None:
+    """Write a shard under a temporary name, then under one with what it was made of and its own checksum."""
+    path, work, key, model, settings = _given
+    rows, place = ParquetRows(path).between(number * SHARD, (number + 1) * SHARD), work / f"{number:06}-{key}.arrow"
     given = {"batched": True, "batch_size": len(rows), "writer_batch_size": len(rows), "fn_kwargs": {"model": model, "settings": settings}}
     examples = datasets.Dataset(rows, fingerprint=place.stem).with_format("arrow")
     examples.map(_with_tokens, cache_file_name=str(place), load_from_cache_file=False, new_fingerprint=f"{place.stem}-tokens", **given)
@@ -146,27 +116,12 @@ def _finished(work: Path, key: str) -> dict[int, Path]:
     """Return the finished shards of a killed process by number, each as it was written, and remove what else lies there."""
     found = {}
     for path in sorted(work.iterdir()):
-        name = FINISHED.fullmatch(path.name)
-        if name and name[2] == key and name[3] == sha256_file(path)[:16]:
-            found[int(name[1])] = path
+        number, made_of, written = [*path.stem.split("-"), "", ""][:3]
+        if made_of == key and written == sha256_file(path)[:16]:
+            found[int(number)] = path
         else:
             path.unlink()
     return found
-
-
-def _check(path: Path) -> int:
-    """Return the number of rows of a training set.
-
-    Raises:
-        InputError: it has none, lacks a column, or is no such file.
-    """
-    found, rows = head_of(path)
-    wanted = ["id", "texts", "langs"] if "texts" in found else ["id", "a_text", "a_lang"]
-    if missing := [name for name in wanted if name not in found]:
-        raise InputError(f"column {missing[0]!r} is missing", where=str(path), why=f"found {found}")
-    if not rows:
-        raise InputError("the training set is empty", where=str(path), do="Look at the counts in its lineage")
-    return rows
 
 
 def tokenise_examples(
@@ -187,31 +142,18 @@ def tokenise_examples(
         rows, texts (sentences, and pairs that are read as one), tokens, truncated (texts that were cut).
 
     Raises:
-        InputError: no examples, a column is missing, or a language without member.
+        InputError: a file that cannot be read, or a language without member.
         ResourceError: a process that tokenises was killed.
     """
-    rows = _check(path)
+    rows = head_of(path)[1]
     asked = {name: settings[name] for name in ("max_length", "prefix", "forms")}
-    made_of = {
-        "examples": sha256_file(path),
-        "tokenizers": {name: tokenizer_key(member.tokenizer) for name, member in model.members.items()},
-    }
+    made_of = {"examples": sha256_file(path), "tokenizers": model.tokenizer_keys()}
     key = sha256_text(json.dumps([made_of, asked, {name: member.positions for name, member in model.members.items()}, SHARD]))[:16]
     work.mkdir(parents=True, exist_ok=True)
-    done = _finished(work, key)
-    todo = [work / f"{number:06}-{key}.arrow" for number in range(ceil(rows / SHARD)) if number not in done]
+    todo = sorted(set(range(ceil(rows / SHARD))) - set(_finished(work, key)))
     datasets.disable_progress_bars()
-    _given[:] = path, model, asked
-    try:
-        if min(processes, len(todo)) < 2 or sys.platform == "darwin":  # there a fork of a process that has threads may die
-            deque(map(_write_shard, todo), 0)
-        else:
-            with ProcessPoolExecutor(processes, multiprocessing.get_context("fork"), _begin, (os.getpid(),)) as pool:
-                deque(pool.map(_write_shard, todo), 0)
-    except BrokenProcessPool as error:
-        raise ResourceError(
-            "a process that tokenises was killed", where=str(path), do="Ask for more memory, or for fewer threads"
-        ) from error
+    _given[:] = path, work, key, model, asked
+    forked(_write_shard, todo, processes, str(path))
     with atomic_folder(folder) as temporary:
         for number, shard in _finished(work, key).items():
             shard.replace(temporary / f"{number:06}.arrow")
@@ -229,9 +171,71 @@ def shards(folder: Path) -> datasets.Dataset:
 
 def _counts(folder: Path) -> dict[str, int]:
     """Return the counts of a copy."""
-    counts = {"rows": 0, "texts": 0, "tokens": 0, "truncated": 0}
+    counts: Counter[str] = Counter()
     for batch in shards(folder).data.to_batches():
-        tokens = batch.column(TOKENS)
-        added = (len(tokens), len(tokens.values), len(tokens.values.values), int(batch.column(TRUNCATED).to_numpy().sum()))
-        counts = {name: count + more for (name, count), more in zip(counts.items(), added, strict=True)}
-    return counts
+        tokens, cut = batch.column(TOKENS), int(batch.column(TRUNCATED).to_numpy().sum())
+        counts.update(rows=len(tokens), texts=len(tokens.values), tokens=len(tokens.values.values), truncated=cut)
+    return dict(counts)
+
+
+class Store:
+    """A training set that is tokenised.
+
+    Args:
+        folder: what `tokenise_examples` wrote.
+        model: whose members read it.
+
+    Attributes:
+        rows: number of examples.
+        facts: rows, texts (sentences, and pairs that are read as one), tokens, truncated (texts longer than max_length).
+        examples: SHA-256 of the training set.
+        columns: names of its columns.
+
+    Raises:
+        InputError: it was tokenised for another model.
+    """
+
+    def __init__(self, folder: Path, model: Model) -> None:
+        facts = read_json(folder / FACTS)
+        if facts["tokenizers"] != model.tokenizer_keys():
+            raise InputError(
+                "examples tokenised for another encoder", where=str(folder), do="Delete the folder; the next run makes it again"
+            )
+        self._forms: list[str] = facts["forms"]
+        self.examples: str = facts["examples"]
+        self.facts: dict[str, int] = {name: facts[name] for name in ("rows", "texts", "tokens", "truncated")}
+        self.rows = self.facts["rows"]
+        self._model = model
+        self._data = shards(folder).with_format("arrow")
+        self.columns: list[str] = [name for name in self._data.column_names if name not in ADDED]
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Tokens of the longest text of each example."""
+        return np.asarray(self._data.data.column(LONGEST).to_numpy(), np.int64)
+
+    def column(self, name: str) -> list[Any]:
+        """Return one column of all examples.
+
+        Raises:
+            InputError: they have no such column, or it has nulls.
+        """
+        values = self._data.data.column(name).to_pylist() if name in self.columns else [None]
+        if None in values:
+            raise InputError(f"every example needs a {name}", where="examples", do="Build the training set from rows that have one")
+        return values
+
+    def batch(self, rows: NDArray[np.int64], step: int) -> tuple[Batch, Lookup]:
+        """Return the examples with the given row numbers, and the token ids of their texts."""
+        table = self._data[rows.tolist()].combine_chunks()  # each row is a chunk of its own, slow to read
+        columns = table.select(self.columns).to_pydict()
+        nested = table[TOKENS].chunk(0)
+        texts, starts, tokens = nested.offsets.to_numpy(), nested.values.offsets.to_numpy(), nested.values.values.to_numpy()
+        segments = table[SEGMENTS].chunk(0).values.values.to_numpy() if SEGMENTS in table.column_names else None
+        lookup: Lookup = {}
+        for row in range(len(rows)):
+            for number, (lang, text, second) in enumerate(row_texts(columns, row, self._forms), start=int(texts[row])):
+                span = slice(starts[number], starts[number + 1])
+                pair = segments[span].astype(np.int32) if segments is not None and second is not None else None
+                lookup[self._model.member_of(lang), text, second] = tokens[span], pair
+        return Batch(columns["id"], {name: values for name, values in columns.items() if name != "id"}, step), lookup

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import threading
+from dataclasses import asdict
 
 import numpy as np
 import pyarrow as pa
@@ -15,12 +16,14 @@ import torch
 
 from crosslign.encoders import shards, text_sets
 from crosslign.encoders.encode import encode
-from crosslign.encoders.shards import ParquetRows, Task, side_by_side
+from crosslign.encoders.shards import Task, side_by_side
 from crosslign.encoders.text_sets import embed_text_set
 from crosslign.errors import InputError, ResourceError
-from crosslign.files import write_batches, write_rows
+from crosslign.files import write_rows
+from crosslign.workers import Worker
 
 READOUT = {"pooling": "mean", "layer": -1, "max_length": 32, "normalise": True, "precision": "fp32", "prefix": ""}
+NO_TASK = Task({}, "texts", {}, "x.npy")
 
 
 @pytest.fixture(autouse=True)
@@ -219,18 +222,18 @@ def test_without_a_folder_of_work_nothing_is_left_behind(embed, tmp_path, monkey
 
 def test_processes_write_the_bytes_of_one_and_go_on_when_one_was_killed(embed, tmp_path, monkeypatch, small_shards):
     one = embed(tmp_path / "one.npy", threads=1)
-    real, asked = shards._Worker.ask, []
+    real, asked = Worker.ask, []
 
     def killed_at_the_second_shard(self, line):
         asked.append(line)
         if asked.count([6]) == 1 and line == [6]:
-            os.kill(self._process.pid, signal.SIGKILL)
+            os.kill(self.process.pid, signal.SIGKILL)
         return real(self, line)
 
-    monkeypatch.setattr(shards._Worker, "ask", killed_at_the_second_shard)
-    with pytest.raises(ResourceError, match="goes on behind the shards"):
+    monkeypatch.setattr(Worker, "ask", killed_at_the_second_shard)
+    with pytest.raises(ResourceError, match="Run the same command again"):
         embed(tmp_path / "two.npy", processes=2, work=tmp_path / "work")
-    monkeypatch.setattr(shards._Worker, "ask", real)
+    monkeypatch.setattr(Worker, "ask", real)
     two = embed(tmp_path / "two.npy", processes=2, work=tmp_path / "work")
     assert {**one, "devices": 2} == two
     assert (tmp_path / "one.npy").read_bytes() == (tmp_path / "two.npy").read_bytes()
@@ -267,24 +270,24 @@ def test_the_others_end_at_once_where_one_fails(monkeypatch):
     """Who waited for their answers would wait for shards that nobody keeps."""
     closed, ended = threading.Event(), []
 
-    class Worker:
-        def __init__(self, task, device, threads):
-            self._device = device
-
-        def start(self):
-            return {}
+    class Fake:
+        def __init__(self, work, given, where, threads):
+            self._device = given["device"]
 
         def ask(self, starts):
+            if not starts:
+                return {}
             if self._device == "fails":
                 raise InputError("bad")
             ended.append(closed.wait(20))
+            return {}
 
         def close(self):
             closed.set()
 
-    monkeypatch.setattr(shards, "_Worker", Worker)
+    monkeypatch.setattr(shards, "Worker", Fake)
     with pytest.raises(InputError, match="bad"):
-        list(side_by_side(None, ["works", "fails"], 1, lambda facts: [0, 6, 12]))
+        list(side_by_side(NO_TASK, ["works", "fails"], 1, lambda facts: [0, 6, 12]))
     assert ended == [True]
 
 
@@ -292,14 +295,13 @@ def test_the_others_end_at_once_where_one_fails(monkeypatch):
 def test_a_gpus_process_is_told_the_next_shard_with_each_and_every_process_has_one(monkeypatch, device, told):
     asked, all_began = [], threading.Barrier(2)
 
-    class Worker:
-        def __init__(self, task, device, threads):
+    class Fake:
+        def __init__(self, work, given, where, threads):
             self._fresh = True
 
-        def start(self):
-            return {}
-
         def ask(self, starts):
+            if not starts:
+                return {}
             asked.append(list(starts))
             if self._fresh:
                 self._fresh = False
@@ -309,8 +311,8 @@ def test_a_gpus_process_is_told_the_next_shard_with_each_and_every_process_has_o
         def close(self):
             pass
 
-    monkeypatch.setattr(shards, "_Worker", Worker)
-    found = dict(side_by_side(None, [f"{device}:0" if device == "cuda" else device] * 2, 1, lambda facts: [0, 6, 12, 18]))
+    monkeypatch.setattr(shards, "Worker", Fake)
+    found = dict(side_by_side(NO_TASK, [f"{device}:0" if device == "cuda" else device] * 2, 1, lambda facts: [0, 6, 12, 18]))
     assert found == {start: {"truncated": start} for start in (0, 6, 12, 18)}
     assert sorted(asked) == sorted(told)
 
@@ -318,10 +320,11 @@ def test_a_gpus_process_is_told_the_next_shard_with_each_and_every_process_has_o
 def test_a_process_that_encodes_leaves_ctrl_c_to_who_asks_it(tiny_encoder, texts, tmp_path):
     """The terminal sends it to all of them: a traceback of each would hide what the command says."""
     np.save(tmp_path / "x.npy", np.zeros((20, 32), np.float32))
-    worker = shards._Worker(Task({"main": str(tiny_encoder / "main")}, str(texts), READOUT, str(tmp_path / "x.npy"), shard=6), "cpu", 1)
+    task = Task({"main": str(tiny_encoder / "main")}, str(texts), READOUT, str(tmp_path / "x.npy"), shard=6)
+    worker = Worker(shards.shard_work, {"task": asdict(task), "device": "cpu"}, "texts")
     try:
-        worker.start()
-        worker._process.send_signal(signal.SIGINT)
+        worker.ask([])
+        worker.process.send_signal(signal.SIGINT)
         assert worker.ask([6])["truncated"] == 0
     finally:
         worker.close()
@@ -336,16 +339,6 @@ def test_a_vector_that_float16_cannot_hold_is_refused_by_line(embed, tmp_path, m
     monkeypatch.setattr(shards, "encode_counted", lambda *_, **__: (vectors, 0))
     with pytest.raises(InputError, match=r"line 2: a vector does not fit float16.*float32"):
         embed(tmp_path / "x.npy", dtype="float16")
-
-
-def test_rows_are_found_across_row_groups(tmp_path, monkeypatch):
-    monkeypatch.setattr("crosslign.files.rows.ROW_GROUP", 4)
-    tables = [pa.table({"text_id": [str(at)], "lang": ["en"], "text": ["x"]}) for at in range(11)]
-    write_batches(tmp_path / "rows.parquet", tables, "texts")
-    rows = ParquetRows(tmp_path / "rows.parquet")
-    assert len(rows) == 11
-    for start, stop in ((0, 11), (3, 5), (4, 8), (8, 11), (9, 10)):
-        assert rows.between(start, stop)["text_id"].to_pylist() == [str(at) for at in range(start, stop)]
 
 
 def test_a_head_works_in_one_process_on_every_machine(embed, tmp_path, monkeypatch, small_shards):

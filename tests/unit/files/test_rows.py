@@ -2,7 +2,8 @@ import pyarrow as pa
 import pytest
 
 from crosslign.errors import InputError
-from crosslign.files import read_rows, write_rows
+from crosslign.files import read_rows, write_batches, write_rows
+from crosslign.files.rows import ParquetRows
 
 
 def test_rows_come_back_under_their_schema_with_absent_columns_null(tmp_path):
@@ -28,3 +29,13 @@ def test_an_unreadable_file_says_what_to_do(tmp_path):
     (tmp_path / "a.parquet").write_bytes(b"not parquet at all")
     with pytest.raises(InputError, match=r"not a readable Parquet file.*Delete it"):
         read_rows(tmp_path / "a.parquet")
+
+
+def test_rows_are_found_across_row_groups(tmp_path, monkeypatch):
+    monkeypatch.setattr("crosslign.files.rows.ROW_GROUP", 4)
+    tables = [pa.table({"text_id": [str(at)], "lang": ["en"], "text": ["x"]}) for at in range(11)]
+    write_batches(tmp_path / "rows.parquet", tables, "texts")
+    rows = ParquetRows(tmp_path / "rows.parquet")
+    assert len(rows) == 11
+    for start, stop in ((0, 11), (3, 5), (4, 8), (8, 11), (9, 10)):
+        assert rows.between(start, stop)["text_id"].to_pylist() == [str(at) for at in range(start, stop)]

@@ -27,8 +27,8 @@ from crosslign.objectives.ranking import Candidates
 from crosslign.objectives.terms.gmm_ranks import GMMRanks
 from crosslign.objectives.terms.multi_positive_infonce import MultiPositiveInfoNCE
 from crosslign.training.fit import fit
-from crosslign.training.store import Store
 from crosslign.training.terms import build_parts
+from crosslign.training.tokenised import Store
 
 ROOT = Path(__file__).resolve().parents[3]
 STEPS = 4

@@ -14,10 +14,10 @@ from crosslign.corpora.readers._parts import TextFile
 from crosslign.corpora.readers._prose import sentences
 from crosslign.corpora.readers._tables import ROWS, tables
 from crosslign.corpora.readers._xml import Handler, items
-from crosslign.corpora.workers import Workers
 from crosslign.errors import InputError
 from crosslign.files.rows import SCHEMAS, pieces
 from crosslign.options import Positive
+from crosslign.workers import Work, Workers
 
 ARTICLES = "0"
 """Name space of articles."""
@@ -57,8 +57,14 @@ def _parsed(articles: Iterator[pa.Table], corpus: str, lang: str, min_words: int
     if threads == 1:
         yield from (article_rows(table, lang, min_words) for table in articles)
         return
-    with Workers(threads, {"work": "articles", "name": corpus, "lang": lang, "min_words": min_words}) as workers:
+    given = {"lang": lang, "min_words": min_words}
+    with Workers(threads, article_work, given, corpus) as workers:
         yield from (table for table, _ in workers.map(articles, None))
+
+
+def article_work(lang: str, min_words: int) -> Work:
+    """Return the work of a worker that parses articles; the notes say nothing."""
+    return lambda table, _: (article_rows(table, lang, min_words), None)
 
 
 def _articles(part: TextFile, corpus: str) -> Iterator[pa.Table]:

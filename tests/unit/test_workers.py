@@ -12,11 +12,11 @@ import pytest
 from crosslign.corpora import READERS
 from crosslign.corpora import pipeline as pipeline_module
 from crosslign.corpora.build import build_corpus
-from crosslign.corpora.pipeline import Pipeline
+from crosslign.corpora.pipeline import Pipeline, filter_work
 from crosslign.corpora.readers import wikipedia_dump
-from crosslign.corpora.workers import Workers
 from crosslign.errors import ResourceError
 from crosslign.files.rows import SCHEMAS
+from crosslign.workers import Workers
 
 STEPS = [
     {"length": {"min_words": 2}},
@@ -92,20 +92,20 @@ def test_pivots_reach_the_workers(started):
 
 
 def test_a_worker_that_dies_ends_the_work():
-    task = {"work": "filters", "name": "c", "kind": "bitext", "langs": ["en", "de"], "steps": STEPS}
-    with Workers(1, task) as workers:
+    task = {"name": "c", "kind": "bitext", "langs": ["en", "de"], "steps": STEPS}
+    with Workers(1, filter_work, task, "c") as workers:
         answers = workers.map(bitext(), [0, 2])
         next(answers)
-        os.kill(workers._processes[0].pid, signal.SIGKILL)
+        os.kill(workers.workers[0].process.pid, signal.SIGKILL)
         with pytest.raises(ResourceError, match="worker process ended"):
             list(answers)
-    assert all(process.returncode is not None for process in workers._processes)
+    assert all(worker.process.returncode is not None for worker in workers.workers)
 
 
 def test_work_that_is_broken_off_leaves_no_process(started):
     rows = Pipeline("c", "bitext", ("en", "de"), STEPS, {}, threads=2).apply(bitext(30))
     next(rows)
-    processes = started[0]._processes
+    processes = [worker.process for worker in started[0].workers]
     assert [process.poll() for process in processes] == [None, None]
     rows.close()
     assert all(process.returncode is not None for process in processes)
