@@ -136,7 +136,7 @@ def cell(work: Path) -> Hops:
     """Return what a cell enters, from embeddings and evaluation corpus to a line of CSV."""
     from crosslign.corpora.evaluation import EvaluationBuilder
     from crosslign.reporting.formats import build_table
-    from crosslign.tasks.write import HEAD, IN_EACH_RECORD, score_run
+    from crosslign.tasks.score import HEAD, IN_EACH_RECORD, score_run
 
     builder, texts = EvaluationBuilder("tatoeba"), sentences(32)
     for number in range(16):

@@ -291,7 +291,7 @@ def test_f23_a_matrix_that_was_cut_is_refused(tmp_path, cut):
 
 
 def test_f23_a_matrix_that_was_cut_and_mended_is_refused_by_its_texts(tmp_path):
-    from crosslign.tasks.write import score_run
+    from crosslign.tasks.score import score_run
 
     np.save(tmp_path / "a.npy", np.ones((2, 4), dtype=np.float32))
     parts = {

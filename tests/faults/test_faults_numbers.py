@@ -29,7 +29,7 @@ from crosslign.paths import CATALOG
 from crosslign.provenance.verify import verify
 from crosslign.reporting.published import read_published
 from crosslign.tasks.records import Record, find_record
-from crosslign.tasks.write import HEAD, IN_EACH_RECORD, write_scores
+from crosslign.tasks.score import HEAD, IN_EACH_RECORD, write_scores
 
 CONTEXT = dict.fromkeys((*HEAD, *IN_EACH_RECORD), "x")
 

@@ -20,7 +20,7 @@ from crosslign.encoders.text_sets import embed_text_set
 from crosslign.errors import NetworkError
 from crosslign.paths import CATALOG
 from crosslign.reporting.published import read_published
-from crosslign.tasks.write import score_run
+from crosslign.tasks.score import score_run
 
 SENTENCES = [
     "The ferry leaves at half past six, whatever the weather.",

@@ -9,7 +9,7 @@ from crosslign.corpora.fetch import fetch_file
 from crosslign.encoders.prepare import prepare_encoder
 from crosslign.encoders.text_sets import embed_text_set
 from crosslign.errors import NetworkError
-from crosslign.tasks.write import score_run
+from crosslign.tasks.score import score_run
 
 
 @pytest.fixture

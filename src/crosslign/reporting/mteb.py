@@ -11,7 +11,7 @@ from crosslign.files import write_json
 from crosslign.files.walk import files_below
 from crosslign.languages import ISO_639_3, normalise, scripts_of
 from crosslign.tasks.records import Record
-from crosslign.tasks.write import read_scores
+from crosslign.tasks.score import read_scores
 
 STS = {"spearman": "cosine_spearman", "pearson": "cosine_pearson"}
 PAIRS = {"average_precision": "cosine_ap", "accuracy": "cosine_accuracy"}

@@ -17,7 +17,7 @@ from crosslign.jobs.job import Job
 from crosslign.paths import EVALUATION_FILES
 from crosslign.stages import STAGES
 from crosslign.tasks.data import Machine
-from crosslign.tasks.write import score_run
+from crosslign.tasks.score import score_run
 
 
 @STAGES.register(version=2)

@@ -15,8 +15,7 @@ from crosslign.corpora.evaluation import EvaluationBuilder
 from crosslign.paths import CATALOG
 from crosslign.reporting.mteb import FORMS, as_mteb, export, language_codes
 from crosslign.tasks.records import Record
-from crosslign.tasks.score import score
-from crosslign.tasks.write import write_scores
+from crosslign.tasks.score import score, write_scores
 
 ROOT = Path(__file__).resolve().parents[3]
 CONTEXT = {

@@ -13,8 +13,7 @@ from crosslign.paths import resamples_path
 from crosslign.reporting.cell import Cell
 from crosslign.reporting.significance import TESTS, holm, mark_differences, paired_bootstrap, paired_t, resamples_reader, runs_of
 from crosslign.tasks.records import Record
-from crosslign.tasks.score import score_with_resamples
-from crosslign.tasks.write import write_resamples
+from crosslign.tasks.score import score_with_resamples, write_resamples
 
 
 def test_a_difference_by_hand():

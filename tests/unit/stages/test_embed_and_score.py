@@ -17,7 +17,7 @@ from crosslign.paths import EVALUATION_FILES
 from crosslign.reporting.mteb import export
 from crosslign.stages.embed import embed
 from crosslign.stages.score import score
-from crosslign.tasks.write import read_scores
+from crosslign.tasks.score import read_scores
 
 READOUT = {"pooling": "mean", "layer": 8, "max_length": 32, "normalise": True, "precision": "fp32", "prefix": ""}
 MAIN = {"metric": "accuracy", "direction": "mean"}

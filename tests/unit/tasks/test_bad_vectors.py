@@ -11,7 +11,7 @@ from crosslign.corpora.evaluation import EvaluationBuilder
 from crosslign.errors import InputError
 from crosslign.paths import EVALUATION_FILES
 from crosslign.tasks import SCORERS
-from crosslign.tasks.write import score_run
+from crosslign.tasks.score import score_run
 
 OF_LOGITS = {"classification", "multi_label", "multiple_choice"}
 RAW = {"language_probe", "linear_classification"}

@@ -7,8 +7,7 @@ import pytest
 
 from crosslign.corpora.evaluation import EvaluationBuilder
 from crosslign.errors import InputError
-from crosslign.tasks.score import score
-from crosslign.tasks.write import read_scores, write_scores
+from crosslign.tasks.score import read_scores, score, write_scores
 
 TASK = {"scorer": "nearest_sentences", "texts": {"test": "pool"}, "main": {"metric": "cosine", "subset": "query1_rank1"}}
 VECTORS = {"a dog": (1.0, 0.0), "no rain": (0.0, -2.0), "a cat": (3.0, 4.0), "a hound": (4.0, 3.0), "rain": (0.0, 1.0)}

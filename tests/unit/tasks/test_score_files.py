@@ -11,7 +11,7 @@ from build_sets import build
 
 from crosslign.errors import InputError
 from crosslign.tasks import SCORERS, Record
-from crosslign.tasks.write import read_scores, score_run, write_scores
+from crosslign.tasks.score import read_scores, score_run, write_scores
 
 CONTEXT = {
     "run_id": "MS-E-s42", "system": "MS-E", "seed": 42, "checkpoint": "last", "readout": "cls_t32", "profile": "quick",
