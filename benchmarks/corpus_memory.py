@@ -47,12 +47,12 @@ def build(folder: Path, size: str) -> None:
 
 def keep_out(folder: Path) -> None:
     """Make a training set of the corpus without the sentences of Tatoeba's test (what the measured command does)."""
-    from crosslign.corpora import EVALUATIONS
+    from crosslign.corpora import EVALUATIONS, Given
     from crosslign.examples.build import build_examples
     from crosslign.files import write_rows
 
     official = {path.name: path for path in (official_files("tatoeba-v1") / "tatoeba-v1").glob("tatoeba.deu-eng.*")}
-    write_rows(folder / "texts.parquet", EVALUATIONS.get("tatoeba")(official, {}, "tatoeba", ["deu"], None, 42).texts, "texts")
+    write_rows(folder / "texts.parquet", EVALUATIONS.get("tatoeba")(Given(official, {}, "tatoeba", ["deu"], None, 42)).texts, "texts")
     entry = {"builder": "parallel_pairs", "from": ["c"], "langs": ["en", "de"], "pairs": ["en-de"], "decontaminate": ["tatoeba"]}
     counts = build_examples(
         "x", entry, {"c": folder / "corpus.parquet"}, {"tatoeba": folder / "texts.parquet"}, {}, folder / "examples.parquet"

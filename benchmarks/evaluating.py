@@ -24,7 +24,7 @@ from typing import Any
 
 from _common import encoder_folder, machine, official_files, parser, timed, versions
 
-from crosslign.corpora import EVALUATIONS
+from crosslign.corpora import EVALUATIONS, Given
 from crosslign.corpora.evaluation import Evaluation
 from crosslign.encoders.encode import encode
 from crosslign.encoders.model import Model
@@ -40,8 +40,8 @@ def evaluations(mirror: Path, langs: list[str]) -> dict[str, Evaluation]:
     """Read the official files as the workflow does."""
     sts = {str(path): path for path in (mirror / "sts17").rglob("STS*.txt")}
     tatoeba = {path.name: path for path in (mirror / "tatoeba-v1").glob("tatoeba.*-eng.*")}
-    made = {"STS17": EVALUATIONS.get("sts17")(sts, {}, "sts17", ["en", "es", "ar"], None, 42)}
-    return {**made, "Tatoeba": EVALUATIONS.get("tatoeba")(tatoeba, {}, "tatoeba", langs, None, 42)}
+    made = {"STS17": EVALUATIONS.get("sts17")(Given(sts, {}, "sts17", ["en", "es", "ar"], None, 42))}
+    return {**made, "Tatoeba": EVALUATIONS.get("tatoeba")(Given(tatoeba, {}, "tatoeba", langs, None, 42))}
 
 
 def columns(evaluation: Evaluation) -> dict[str, dict[str, list[Any]]]:

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from project_copy import ROOT
 
-from crosslign.corpora import EVALUATIONS, READERS
+from crosslign.corpora import EVALUATIONS, READERS, Given
 from crosslign.encoders.formats import FORMATS
 from crosslign.errors import InputError
 
@@ -174,11 +174,11 @@ def test_f16_noise_never_crashes_bucc_and_sts(tmp_path, data):
     for name in ("de-en.training.de", "de-en.training.en", "de-en.training.gold"):
         (tmp_path / name).write_bytes(data.draw(noise(BUCC)))
     files = {path.name: path for path in sorted(tmp_path.glob("de-en.*"))}
-    read_or_refuse(lambda: EVALUATIONS.get("bucc")(files, {}, "demo", ["de", "en"], None, 0, split="training"))
+    read_or_refuse(lambda: EVALUATIONS.get("bucc")(Given(files, {}, "demo", ["de", "en"], None, 0), split="training"))
     for name in ("sts_en.tsv", "sts_de.tsv"):
         (tmp_path / name).write_bytes(data.draw(noise(STS)))
     files = {path.name: path for path in sorted(tmp_path.glob("sts_*"))}
-    read_or_refuse(lambda: EVALUATIONS.get("sts_tsv")(files, {}, "demo", ["en", "de"], None, 0, pairs=["en-en", "en-de"]))
+    read_or_refuse(lambda: EVALUATIONS.get("sts_tsv")(Given(files, {}, "demo", ["en", "de"], None, 0), pairs=["en-en", "en-de"]))
 
 
 PAIRS = [b"a b\tc d\n", b"a\n", b"\t\t\n", b"\n", b"\xff\tb\n", b"\0\tb\r\n", "a\tb\u2028\n".encode(), b"\xef\xbb\xbf"]
@@ -210,12 +210,12 @@ def test_f16_noise_never_crashes_the_official_readers_of_similarity(tmp_path, da
             files[name] = tmp_path / reader / name
             files[name].parent.mkdir(parents=True, exist_ok=True)
             files[name].write_bytes(data.draw(noise(PAIRS if half == "input" else GRADES)))
-        read = partial(EVALUATIONS.get(reader), files, {}, "demo", [], None, 0, **options)
+        read = partial(EVALUATIONS.get(reader), Given(files, {}, "demo", [], None, 0), **options)
         read_or_refuse(read)
     for name, pieces in (("sts17.jsonl", JSON_ROWS), ("en-de.parquet", [b"PAR1", b"\x15\x04", b"\0\0\0\x80"])):
         (tmp_path / name).write_bytes(data.draw(noise(pieces)))
         files = {name: tmp_path / name}
-        read_or_refuse(lambda files=files: EVALUATIONS.get("mteb_sts")(files, {}, "demo", [], None, 0))
+        read_or_refuse(lambda files=files: EVALUATIONS.get("mteb_sts")(Given(files, {}, "demo", [], None, 0)))
 
 
 @BOUNDED
@@ -229,7 +229,7 @@ def test_f16_a_changed_parquet_file_is_read_or_refused(tmp_path, data):
             changed[place] = data.draw(st.integers(0, 255))
         path.write_bytes(changed[: data.draw(st.integers(len(changed) // 2, len(changed)))] if data.draw(st.booleans()) else changed)
     files = {name: tmp_path / name for name in ("en-de.parquet", "articles.parquet")}
-    read_or_refuse(lambda: EVALUATIONS.get("mteb_sts")({"en-de.parquet": files["en-de.parquet"]}, {}, "demo", [], None, 0))
+    read_or_refuse(lambda: EVALUATIONS.get("mteb_sts")(Given({"en-de.parquet": files["en-de.parquet"]}, {}, "demo", [], None, 0)))
     read_or_refuse(lambda: list(READERS.get("wikipedia_parquet")({"a": files["articles.parquet"]}, "demo", ["en"])))
 
 
@@ -238,7 +238,7 @@ def test_text_in_parquet_that_is_no_utf8_is_refused_with_its_file(tmp_path):
     pq.write_table(pa.table({"sentence1": bad, "sentence2": ["x"], "score": [1.0]}), tmp_path / "en-de.parquet")
     pq.write_table(pa.table({"id": ["1"], "text": bad}), tmp_path / "articles.parquet")
     with pytest.raises(InputError, match=r"en-de\.parquet"):
-        EVALUATIONS.get("mteb_sts")({"en-de.parquet": tmp_path / "en-de.parquet"}, {}, "demo", [], None, 0)
+        EVALUATIONS.get("mteb_sts")(Given({"en-de.parquet": tmp_path / "en-de.parquet"}, {}, "demo", [], None, 0))
     with pytest.raises(InputError, match=r"articles\.parquet"):
         list(READERS.get("wikipedia_parquet")({"a": tmp_path / "articles.parquet"}, "demo", ["en"]))
 
@@ -246,13 +246,13 @@ def test_text_in_parquet_that_is_no_utf8_is_refused_with_its_file(tmp_path):
 def test_similarity_in_parquet_that_is_no_text_is_refused_with_its_row(tmp_path):
     pq.write_table(pa.table({"sentence1": ["a", "b"], "sentence2": [b"x", b"y"], "score": [1.0, 2.0]}), tmp_path / "en-de.parquet")
     with pytest.raises(InputError, match="sentence2 is no text") as refused:
-        EVALUATIONS.get("mteb_sts")({"en-de.parquet": tmp_path / "en-de.parquet"}, {}, "demo", [], None, 0)
+        EVALUATIONS.get("mteb_sts")(Given({"en-de.parquet": tmp_path / "en-de.parquet"}, {}, "demo", [], None, 0))
     assert "en-de.parquet:1" in str(refused.value)
 
 
 def test_whole_pieces_of_similarity_are_read(tmp_path):
     (tmp_path / "a.jsonl").write_bytes(b"".join(JSON_ROWS[:2]))
-    found = EVALUATIONS.get("mteb_sts")({"a.jsonl": tmp_path / "a.jsonl"}, {}, "demo", [], None, 0)
+    found = EVALUATIONS.get("mteb_sts")(Given({"a.jsonl": tmp_path / "a.jsonl"}, {}, "demo", [], None, 0))
     assert sorted({row["subset"] for row in found.items.to_pylist()}) == ["en", "en-de"]
 
 
@@ -342,15 +342,15 @@ resource.setrlimit(resource.RLIMIT_AS, (now + (400 << 20),) * 2)
 READ = f"""
 import sys
 from pathlib import Path
-from crosslign.corpora import EVALUATIONS, READERS
+from crosslign.corpora import EVALUATIONS, READERS, Given
 from crosslign.encoders.formats import FORMATS
 from crosslign.errors import InputError
 name, files = sys.argv[1], {{Path(path).name.removesuffix('.packed.gz'): Path(path) for path in sys.argv[2:]}}
 seam = next(seam for seam in (READERS, EVALUATIONS, FORMATS) if name in seam.names())
 read = seam.get(name)
 calls = {{
-    'bucc': lambda: read(files, {{}}, 'demo', ['de', 'en'], None, 0, split='training'),
-    'sts_tsv': lambda: read(files, {{}}, 'demo', ['en', 'de'], None, 0, pairs=['en-en', 'en-de']),
+    'bucc': lambda: read(Given(files, {{}}, 'demo', ['de', 'en'], None, 0), split='training'),
+    'sts_tsv': lambda: read(Given(files, {{}}, 'demo', ['en', 'de'], None, 0), pairs=['en-en', 'en-de']),
     'e5s1': lambda: read(files['a.bin'], files['a.bin'].parent),
     'squad': lambda: list(read(files, 'demo', ['en'])),
 }}

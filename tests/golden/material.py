@@ -17,7 +17,7 @@ from crosslign.config.entry_keys import options_of
 from crosslign.config.load import load_project
 from crosslign.config.settings import read_settings
 from crosslign.config.versions import code_behind
-from crosslign.corpora import EVALUATIONS, READERS
+from crosslign.corpora import EVALUATIONS, READERS, Given
 from crosslign.corpora.build_evaluation import Tables
 from crosslign.corpora.columns import SIDES
 from crosslign.corpora.evaluation import Evaluation
@@ -148,7 +148,7 @@ def evaluation(name: str) -> Evaluation:
     named = {one: corpus_file(one) for one in graph.corpus_references(project(), name)}
     tables = Tables(named, {*langs, entry.get("options", {}).get("pivot", "en")} if langs else ())
     read = EVALUATIONS.get(entry["reader"])
-    return read(files_of(name), tables, name, langs, ITEMS, entry.get("seed", 42), **entry.get("options", {}))
+    return read(Given(files_of(name), tables, name, langs, ITEMS, entry.get("seed", 42)), **entry.get("options", {}))
 
 
 @functools.cache

@@ -33,7 +33,7 @@ from material import (
 
 from crosslign.config import graph
 from crosslign.config.entry_keys import options_of
-from crosslign.corpora import EVALUATIONS, READERS, STAND_INS
+from crosslign.corpora import EVALUATIONS, READERS, STAND_INS, Given
 from crosslign.corpora.pipeline import Pipeline
 from crosslign.examples import BUILDERS, Material
 from crosslign.examples.rows import Rows
@@ -128,7 +128,7 @@ def _aligned_lines():
     for path, side in zip(files.values(), (1, 0), strict=True):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("".join(f"{pair[side]}\n" for pair in PAIRS[:6]), encoding="utf-8")
-    return _parts(EVALUATIONS.get("aligned_lines")(files, {}, "lines", ["de", "en"], None, 42))
+    return _parts(EVALUATIONS.get("aligned_lines")(Given(files, {}, "lines", ["de", "en"], None, 42)))
 
 
 def _evaluation(name):

@@ -6,6 +6,7 @@ Each registry is one extension point; an implementation is found by the name tha
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -31,19 +32,31 @@ class Reader(Protocol):
         """Yield the rows of a corpus in source order, at most 8,192 a table; one that takes `threads` may use as many processes."""
 
 
+@dataclass(frozen=True)
+class Given:
+    """What the reader of an evaluation corpus is given beside its options.
+
+    Attributes:
+        files: official files by name, or archives of them; a reader passes over others.
+        corpora: rows of the corpora in `from`, by id, for readers that cut sets from them.
+        name: id of the evaluation corpus, for messages.
+        langs: languages to keep; all where empty.
+        limit: upper bound on the items of a subset, which are then evenly spread over the file; None for all.
+        seed: of every draw.
+    """
+
+    files: Mapping[str, Path]
+    corpora: Mapping[str, pa.Table]
+    name: str
+    langs: Sequence[str] = ()
+    limit: int | None = None
+    seed: int = 42
+
+
 class EvaluationReader(Protocol):
     """An evaluation corpus, read from its official files or cut from corpora of our own."""
 
-    def __call__(
-        self,
-        files: Mapping[str, Path],
-        corpora: Mapping[str, pa.Table],
-        name: str,
-        langs: Sequence[str],
-        limit: int | None,
-        seed: int,
-        **options: Any,
-    ) -> Evaluation:
+    def __call__(self, given: Given, **options: Any) -> Evaluation:
         """Return the set, at most `limit` items a subset."""
 
 

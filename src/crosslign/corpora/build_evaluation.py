@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from crosslign.corpora import EVALUATIONS
+from crosslign.corpora import EVALUATIONS, Given
 from crosslign.corpora.columns import SIDES, kind_of
 from crosslign.corpora.evaluation import Evaluation
 from crosslign.corpora.joined import join
@@ -84,7 +84,7 @@ def build_evaluation(
         read = EVALUATIONS.get(entry["reader"], where=name)
         options = entry.get("options", {})
         tables = Tables(corpora, {*langs, options.get("pivot", PIVOT)} if langs else ())
-        evaluation = read(files, tables, name, langs, limit, entry.get("seed", SEED), **options)
+        evaluation = read(Given(files, tables, name, langs, limit, entry.get("seed", SEED)), **options)
     if not evaluation.texts.num_rows or not evaluation.items.num_rows:
         raise InputError("the evaluation set is empty", where=name, do="Check that files, languages and options fit the reader")
     evaluation.write(out)

@@ -11,11 +11,11 @@ from crosslign.files import write_rows
 
 
 def test_an_evaluation_is_read_and_written(monkeypatch, tmp_path):
-    def read(files, corpora, name, langs, limit, seed, **options):
-        builder = EvaluationBuilder(name)
-        for n, text in enumerate(corpora["c"]["text"].to_pylist()[:limit]):
+    def read(given, **options):
+        builder = EvaluationBuilder(given.name)
+        for n, text in enumerate(given.corpora["c"]["text"].to_pylist()[: given.limit]):
             builder.item(f"i{n}", "de-en", "source", "en", text)
-        assert (langs, seed, options) == (["en"], 42, {"size": 3})
+        assert (given.langs, given.seed, options) == (["en"], 42, {"size": 3})
         return builder.build()
 
     monkeypatch.setitem(EVALUATIONS._entries, "any", read)
@@ -45,11 +45,11 @@ def test_a_set_reads_of_its_corpora_only_rows_of_its_languages(monkeypatch, tmp_
     write_rows(tmp_path / "c.parquet", pa.table({**rows, **second}), "labelled")
     found = {}
 
-    def read(files, corpora, name, langs, limit, seed, **options):
-        found[name] = corpora["c"]["id"].to_pylist()
-        assert list(corpora) == ["c"]
-        assert corpora["c"] is not corpora["c"]
-        return EvaluationBuilder(name).build()
+    def read(given, **options):
+        found[given.name] = given.corpora["c"]["id"].to_pylist()
+        assert list(given.corpora) == ["c"]
+        assert given.corpora["c"] is not given.corpora["c"]
+        return EvaluationBuilder(given.name).build()
 
     monkeypatch.setitem(EVALUATIONS._entries, "any", read)
     for name, langs, options in (("pivoted", ["sw"], {}), ("other", ["sw"], {"pivot": "de"}), ("all", [], {})):

@@ -10,7 +10,7 @@ from itertools import islice
 import pyarrow as pa
 import pytest
 
-from crosslign.corpora import EVALUATIONS
+from crosslign.corpora import EVALUATIONS, Given
 from crosslign.corpora.decontamination import Decontamination
 from crosslign.corpora.overlap import as_csv, as_markdown, measure_corpus, removed_by_corpus
 from crosslign.files import read_rows, write_rows
@@ -76,7 +76,7 @@ def test_the_tatoeba_test_inside_tatoebas_own_pairs_is_caught(mirror, tmp_path, 
         lines = (line.rstrip("\n").split("\t")[:2] for line in io.TextIOWrapper(stream, encoding="utf-8", newline="\n"))
         pairs = [{"id": f"c:{n}", "a_lang": "en", "a_text": a, "b_lang": lang, "b_text": b} for n, (a, b) in enumerate(lines)]
     official = {path.name: path for path in (mirror / "tatoeba-v1").glob(f"tatoeba.{code}-eng.*")}
-    evaluation = EVALUATIONS.get("tatoeba")(official, {}, "tatoeba", [code], None, 42)
+    evaluation = EVALUATIONS.get("tatoeba")(Given(official, {}, "tatoeba", [code], None, 42))
     write_rows(tmp_path / "texts.parquet", evaluation.texts, "texts")
     sets = {"tatoeba": tmp_path / "texts.parquet"}
     corpus = write(tmp_path / "corpus.parquet", "bitext", pairs)

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 from apertium_pairs import needs_apertium
 
-from crosslign.corpora import EVALUATIONS
+from crosslign.corpora import EVALUATIONS, Given
 from crosslign.corpora.build import build_corpus
 from crosslign.corpora.filters import FILTERS
 from crosslign.examples.build import build_examples
@@ -73,7 +73,7 @@ def corpora(mirror, tmp_path_factory):
         build(f"words_{lang}", "dictionary", ["en", lang], {file.name: file}, filters=[])
     official = {path.name: path for code in ("deu", "fra") for path in (mirror / "tatoeba-v1").glob(f"tatoeba.{code}-eng.*")}
     paths["tatoeba"] = folder / "texts.parquet"
-    write_rows(paths["tatoeba"], EVALUATIONS.get("tatoeba")(official, {}, "tatoeba", ["deu", "fra"], None, 42).texts, "texts")
+    write_rows(paths["tatoeba"], EVALUATIONS.get("tatoeba")(Given(official, {}, "tatoeba", ["deu", "fra"], None, 42)).texts, "texts")
     return paths, counts
 
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Annotated
 
-import pyarrow as pa
-
-from crosslign.corpora import EVALUATIONS
+from crosslign.corpora import EVALUATIONS, Given
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.evaluations._aligned import evenly
 from crosslign.corpora.readers._lines import check_text, lines_of
@@ -22,12 +19,7 @@ LANG, PAIR = "{lang}", "{pair}"
 
 @EVALUATIONS.register(version=1)
 def read(
-    files: Mapping[str, Path],
-    corpora: Mapping[str, pa.Table],
-    name: str,
-    langs: Sequence[str],
-    limit: int | None,
-    seed: int,
+    given: Given,
     *,
     pivot: str = "en",
     pairs: Annotated[Sequence[str], MinLen(1), Schema(uniqueItems=True)] = (),
@@ -42,12 +34,8 @@ def read(
     none.
 
     Args:
-        files: the files, or archives that hold them.
-        corpora: none.
-        name: id of the evaluation corpus.
-        langs: languages; the pivot among them or not. With `pairs`, those of the pairs that are wanted; all, when empty.
-        limit: upper bound on the lines of a subset, evenly spread.
-        seed: not used.
+        given.files: the files, or archives that hold them.
+        given.langs: languages; the pivot among them or not. With `pairs`, those of the pairs that are wanted; all, when empty.
         pivot: the language that all others are paired with; of a named pair, the second language where this is none of the two.
         pairs: pairs such as `de-en`, where each has files of its own; subsets are called so. Without, subsets are called by the language.
         sides: name of the file or member of each language, or one name for all, in which `{lang}` and `{pair}` stand for these; without, a
@@ -59,18 +47,18 @@ def read(
     Raises:
         InputError: no file, or several, of a language; unequal numbers of lines (both counts); an empty line (`file:line`).
     """
-    parts, builder = all_parts(files), EvaluationBuilder(name)
-    wanted = _pairs(langs, pivot, pairs, name)
+    parts, builder = all_parts(given.files), EvaluationBuilder(given.name)
+    wanted = _pairs(given.langs, pivot, pairs, given.name)
     for subset, source, target in wanted:
-        chosen = [_part(parts, lang, subset, sides, codes or {}, name) for lang in (source, target)]
+        chosen = [_part(parts, lang, subset, sides, codes or {}, given.name) for lang in (source, target)]
         columns = [_lines(part) for part in chosen]
         if documents:
-            chosen.append(part_of(parts, "", documents.replace(PAIR, subset), "", name))
+            chosen.append(part_of(parts, "", documents.replace(PAIR, subset), "", given.name))
             columns.append(_lines(chosen[-1]))
         if len({len(column) for column in columns}) > 1:
             why = ", ".join(f"{part.name} has {len(column):,}" for part, column in zip(chosen, columns, strict=True))
-            raise InputError("aligned files have unequal numbers of lines", where=name, why=why)
-        for at in evenly(len(columns[0]), limit):
+            raise InputError("aligned files have unequal numbers of lines", where=given.name, why=why)
+        for at in evenly(len(columns[0]), given.limit):
             document = f"{columns[2][at]}" if documents else None
             for role, lang, part, lines in zip(("source", "target"), (source, target), chosen, columns, strict=False):
                 text = check_text(lines[at], part, at + 1)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
-import pyarrow as pa
-
-from crosslign.corpora import EVALUATIONS
+from crosslign.corpora import EVALUATIONS, Given
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.evaluations._aligned import evenly
 from crosslign.corpora.readers._lines import check_text, read_lines
@@ -24,38 +22,26 @@ XTREME = {"sample": "dev", "training": "test"}
 
 
 @EVALUATIONS.register(version=1, subsets="pairs")
-def read(
-    files: Mapping[str, Path],
-    corpora: Mapping[str, pa.Table],
-    name: str,
-    langs: Sequence[str],
-    limit: int | None,
-    seed: int,
-    *,
-    split: str,
-) -> Evaluation:
+def read(given: Given, *, split: str) -> Evaluation:
     """Return one subset a pair, such as `de-en`, with the ids of the official files.
 
     Args:
-        files: official archives or their files by name (`zh-en.training.zh`), or files as XTREME's script names them (`zh-en.test.zh` of
-            the training set, `zh-en.dev.zh` of the sample), where none has the official name.
-        corpora: none.
-        name: id of the evaluation corpus.
-        langs: source languages to read; English is always the target.
-        limit: upper bound on the gold pairs of a subset; the sentences without a partner shrink by the same share.
-        seed: not used.
+        given.files: official archives or their files (`zh-en.training.zh`), or files as XTREME's script names them (`zh-en.test.zh` of the
+            training set, `zh-en.dev.zh` of the sample), where none has the official name.
+        given.langs: source languages to read; English is always the target.
+        given.limit: upper bound on the gold pairs of a subset; the sentences without a partner shrink by the same share.
         split: sample, training or test; test has no gold.
 
     Raises:
         InputError: a pair without files, a line that is not id-tab-sentence, an id twice, gold that names no sentence.
     """
     if split not in SPLITS:
-        raise InputError(f"unknown split {split!r}", where=name, why=f"allowed: {', '.join(SPLITS)}")
-    builder = EvaluationBuilder(name)
-    found = _parts(files, split)
-    for lang in langs:
+        raise InputError(f"unknown split {split!r}", where=given.name, why=f"allowed: {', '.join(SPLITS)}")
+    builder = EvaluationBuilder(given.name)
+    found = _parts(given.files, split)
+    for lang in given.langs:
         if lang != "en":
-            _add(builder, f"{lang}-en", found, split, limit, name)
+            _add(builder, f"{lang}-en", found, split, given.limit, given.name)
     return builder.build()
 
 

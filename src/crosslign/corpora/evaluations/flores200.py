@@ -7,10 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
-import pyarrow as pa
-
 from crosslign.console import number_of
-from crosslign.corpora import EVALUATIONS
+from crosslign.corpora import EVALUATIONS, Given
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.evaluations._aligned import evenly
 from crosslign.corpora.readers._lines import check_text, read_lines
@@ -26,15 +24,7 @@ NAME = re.compile(r"(?:^|/)([a-z]{3}_[A-Z][a-z]{3})\.(dev|devtest)$")
 
 @EVALUATIONS.register(version=2, subsets="languages")
 def read(
-    files: Mapping[str, Path],
-    corpora: Mapping[str, pa.Table],
-    name: str,
-    langs: Sequence[str],
-    limit: int | None,
-    seed: int,
-    *,
-    parts: Annotated[Sequence[Literal["dev", "devtest"]], MinLen(1)] = ("dev", "devtest"),
-    pivot: str = "eng_Latn",
+    given: Given, *, parts: Annotated[Sequence[Literal["dev", "devtest"]], MinLen(1)] = ("dev", "devtest"), pivot: str = "eng_Latn"
 ) -> Evaluation:
     """Return one subset a language, called as FLORES calls it: its sentences (source) against those of the pivot (target).
 
@@ -43,28 +33,24 @@ def read(
     of its items.
 
     Args:
-        files: official files, or an archive of them; other files are passed over.
-        corpora: sentences that stand among the pivot's in every subset and are a translation of none, such as xSIM++'s altered copies.
-        name: id of the evaluation corpus.
-        langs: languages to read, as FLORES calls them (`deu_Latn` or `deu-Latn`); all, when empty.
-        limit: upper bound on the sentences of a language, evenly spread.
-        seed: not used.
+        given.corpora: sentences that stand among the pivot's in every subset and are no translation, such as xSIM++'s altered copies.
+        given.langs: languages to read, as FLORES calls them (`deu_Latn` or `deu-Latn`); all, when empty.
         parts: dev, devtest, or both, one after another.
         pivot: the language that all others are paired with.
 
     Raises:
         InputError: a language or a part without its file, an empty line, files of unequal length.
     """
-    found = _found(files, parts)
-    chosen = [lang.replace("-", "_") for lang in langs] or sorted(found)
+    found = _found(given.files, parts)
+    chosen = [lang.replace("-", "_") for lang in given.langs] or sorted(found)
     for lang in [pivot, *chosen]:
         lacking = [part for part in parts if part not in found.get(lang, {})]
         if lacking:
-            raise InputError(f"no file {lang}.{lacking[0]}", where=name, why=nearest(lang, sorted(found)))
-    builder = EvaluationBuilder(name)
+            raise InputError(f"no file {lang}.{lacking[0]}", where=given.name, why=nearest(lang, sorted(found)))
+    builder = EvaluationBuilder(given.name)
     target = _sentences(found[pivot], parts)
-    kept = [list(target)[index] for index in evenly(len(target), limit)]
-    articles = _articles(files, parts)
+    kept = [list(target)[index] for index in evenly(len(target), given.limit)]
+    articles = _articles(given.files, parts)
     for lang in chosen:
         if lang == pivot:
             continue
@@ -74,7 +60,7 @@ def read(
         for role, side, code in (("source", source, lang), ("target", target, pivot)):
             for group in kept:
                 builder.item(f"{code}-{group}", lang, role, code, side[group], split=_part(group), group=group, cluster=articles.get(group))
-        for rows in corpora.values():
+        for rows in given.corpora.values():
             for row in rows.to_pylist():
                 builder.item(row["id"], lang, "target", pivot, row["text"], split=parts[-1])
         for group in kept:

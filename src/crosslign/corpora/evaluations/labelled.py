@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Literal
 
-import pyarrow as pa
-
-from crosslign.corpora import EVALUATIONS
+from crosslign.corpora import EVALUATIONS, Given
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.evaluations._aligned import evenly
 from crosslign.corpora.evaluations._graded import Graded, add_graded
@@ -19,12 +16,7 @@ Form = Literal["pair", "sentence", "sides", "graded"]
 
 @EVALUATIONS.register(version=2, subsets="languages")
 def read(
-    files: Mapping[str, Path],
-    corpora: Mapping[str, pa.Table],
-    name: str,
-    langs: Sequence[str],
-    limit: int | None,
-    seed: int,
+    given: Given,
     *,
     form: Form = "pair",
     splits: Mapping[str, str] | None = None,
@@ -34,12 +26,7 @@ def read(
     """Return one subset a language, called by it, in the order of the corpus.
 
     Args:
-        files: none.
-        corpora: `labelled` corpora.
-        name: id of the evaluation corpus.
-        langs: languages to keep; all, when empty.
-        limit: upper bound on the rows of a subset, evenly spread over the corpus.
-        seed: not used.
+        given.corpora: `labelled` corpora.
         form: `pair`: both texts of a row are the input of a cross-encoder; `sentence`: its first text is encoded; `sides`: both texts
             are sentences of their own, without a label (for the probe of language identity); `graded`: both texts are sentences, and the
             pair's grade is that of its label (for classes of pairs from vectors, in MTEB's form).
@@ -51,21 +38,21 @@ def read(
         InputError: a pair lacks its second text, or a row its label, or `graded` its grades.
     """
     if form not in ("pair", "sentence", "sides", "graded"):
-        raise InputError(f"unknown form {form!r}", where=name, why="allowed: pair, sentence, sides, graded")
+        raise InputError(f"unknown form {form!r}", where=given.name, why="allowed: pair, sentence, sides, graded")
     if (form == "graded") != bool(grades):
-        raise InputError("grades belong to the form graded, and it needs them", where=name)
-    builder = EvaluationBuilder(name)
-    for corpus, table in corpora.items():
+        raise InputError("grades belong to the form graded, and it needs them", where=given.name)
+    builder = EvaluationBuilder(given.name)
+    for corpus, table in given.corpora.items():
         by_lang: dict[str, list[dict[str, object]]] = {}
         for row in table.to_pylist():
-            if not langs or row["a_lang"] in langs:
+            if not given.langs or row["a_lang"] in given.langs:
                 by_lang.setdefault(row["a_lang"], []).append(row)
         for lang, rows in by_lang.items():
             split = (splits or {}).get(corpus, "test")
             if grades:
-                add_graded(builder, lang, (lang, lang), _graded(rows, grades, same_first), limit, split)
+                add_graded(builder, lang, (lang, lang), _graded(rows, grades, same_first), given.limit, split)
                 continue
-            for index in evenly(len(rows), limit):
+            for index in evenly(len(rows), given.limit):
                 _add(builder, lang, rows[index], form, split, same_first)
     return builder.build()
 

@@ -8,14 +8,11 @@ script names (izhx/nlu-evals, scripts and engine/run_retrieval.py at b8193ba).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import islice
-from pathlib import Path
 from typing import Any, Literal
 
-import pyarrow as pa
-
-from crosslign.corpora import EVALUATIONS
+from crosslign.corpora import EVALUATIONS, Given
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.readers._json import in_form, records, value
 from crosslign.corpora.readers._mentions import description, query
@@ -31,17 +28,7 @@ UNKNOWN = "und"
 
 
 @EVALUATIONS.register(version=2, subsets="languages")
-def read(
-    files: Mapping[str, Path],
-    corpora: Mapping[str, pa.Table],
-    name: str,
-    langs: Sequence[str],
-    limit: int | None,
-    seed: int,
-    *,
-    part: Literal["mentions", "entities"],
-    split: str = "test",
-) -> Evaluation:
+def read(given: Given, *, part: Literal["mentions", "entities"], split: str = "test") -> Evaluation:
     """Return the mentions (queries, one subset a language) or the entities (candidates).
 
     A query is the mention, a colon, and the sentence that it stands in, with the mention in braces; a candidate is the sentences of the
@@ -49,36 +36,36 @@ def read(
     that names no item is an error.
 
     Args:
-        files: `wikinews_mentions-<split>.jsonl` and `candidate_set_entities.jsonl`, or `wikinews_mentions-<lang>-<split>.jsonl` and
+        given.files: `wikinews_mentions-<split>.jsonl` and `candidate_set_entities.jsonl`, or `wikinews_mentions-<lang>-<split>.jsonl` and
             `candidate_entities.jsonl` as prepared; gzip, in an archive, or as they are.
-        corpora: none.
-        name: id of the evaluation corpus.
-        langs: languages of the mentions; all, when empty. Entities stay whole.
-        limit: upper bound on the mentions of a language, from the first, and on 100 times as many entities beside the gold ones.
-        seed: not used.
+        given.langs: languages of the mentions; all, when empty. Entities stay whole.
+        given.limit: upper bound on the mentions of a language, from the first, and on 100 times as many entities beside the gold ones.
         part: which of the two sets.
         split: dev or test.
 
     Raises:
         InputError: a file is missing, a record of another form, an id twice, a mention that lies in no sentence.
     """
-    parts = all_parts(files)
+    parts = all_parts(given.files)
     mentions = [(p, match["lang"] or "") for p in parts if (match := MENTIONS.search(p.name)) and match["split"] == split]
     entities = next((p for p in parts if ENTITIES.search(p.name)), None)
     if not mentions or entities is None:
         lacking = "candidate_set_entities.jsonl" if mentions else f"wikinews_mentions-{split}.jsonl"
-        raise InputError(f"file {lacking} is missing", where=name, why=f"found {sorted(p.name for p in parts)}")
+        raise InputError(f"file {lacking} is missing", where=given.name, why=f"found {sorted(p.name for p in parts)}")
     chosen: list[Chosen] = []
     for file, lang in mentions:
-        chosen += _prepared(file, lang, limit) if lang and (not langs or lang in langs) else []
-        chosen += [] if lang else _mentions(list(records(file, ("context.text", "context.language"))), file.at(), set(langs), limit)
-    builder = EvaluationBuilder(name)
+        if not lang:
+            found = list(records(file, ("context.text", "context.language")))
+            chosen += _mentions(found, file.at(), set(given.langs), given.limit)
+        elif not given.langs or lang in given.langs:
+            chosen += _prepared(file, lang, given.limit)
+    builder = EvaluationBuilder(given.name)
     if part == "mentions":
         for lang, identity, text, entity in chosen:
             builder.item(identity, lang, "query", lang, text)
             builder.link(lang, identity, entity)
         return builder.build()
-    _add_entities(builder, entities, {entity for *_, entity in chosen}, None if limit is None else 100 * limit)
+    _add_entities(builder, entities, {entity for *_, entity in chosen}, None if given.limit is None else 100 * given.limit)
     return builder.build()
 
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 
-import pyarrow as pa
-
-from crosslign.corpora import EVALUATIONS
+from crosslign.corpora import EVALUATIONS, Given
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.evaluations._graded import Graded, add_graded, grade_of
 from crosslign.corpora.readers._lines import check_text, first_missing, read_lines
@@ -22,26 +19,12 @@ COLUMNS = ("original", "translation")
 
 
 @EVALUATIONS.register(version=1, subsets="pairs")
-def read(
-    files: Mapping[str, Path],
-    corpora: Mapping[str, pa.Table],
-    name: str,
-    langs: Sequence[str],
-    limit: int | None,
-    seed: int,
-    *,
-    score: str = "z_mean",
-) -> Evaluation:
+def read(given: Given, *, score: str = "z_mean") -> Evaluation:
     """Return one subset a pair, such as `en-de`: source sentence (first), machine translation (second), and the mean of its scores.
 
     Args:
-        files: official archives of one split, or the tables inside. The archives of the 2021 test hold `test21.src`, `test21.mt` and
+        given.files: official archives of one split, or the tables inside. The archives of the 2021 test hold `test21.src`, `test21.mt` and
             `goldlabels/test21.da`, the mean of the standardised scores.
-        corpora: none.
-        name: id of the evaluation corpus.
-        langs: pairs are read whose languages are among these; all, when empty.
-        limit: upper bound on the pairs of a subset, evenly spread over the file.
-        seed: not used.
         score: column of the gold score in a table.
 
     Raises:
@@ -49,19 +32,19 @@ def read(
             number, two tables of one pair.
     """
     found: dict[tuple[str, str], dict[str, TextFile]] = {}
-    for part in all_parts(files):
+    for part in all_parts(given.files):
         match = TABLE.search(part.name) or LINES.search(part.name)
-        if match and (not langs or {match[1], match[2]} <= set(langs)):
+        if match and (not given.langs or {match[1], match[2]} <= set(given.langs)):
             kinds = found.setdefault((match[1], match[2]), {})
             if match[3] in kinds:
-                raise InputError(f"two files of {match[1]}-{match[2]}", where=name, why="name the files of one split in `files`")
+                raise InputError(f"two files of {match[1]}-{match[2]}", where=given.name, why="name the files of one split in `files`")
             kinds[match[3]] = part
     if not found:
-        raise InputError("no scores of these languages", where=name, why="expected names like dev.ende.df.short.tsv")
-    builder = EvaluationBuilder(name)
+        raise InputError("no scores of these languages", where=given.name, why="expected names like dev.ende.df.short.tsv")
+    builder = EvaluationBuilder(given.name)
     for pair, kinds in sorted(found.items()):
         graded = _of_table(kinds["tsv"], score) if "tsv" in kinds else _of_lines(kinds, "-".join(pair))
-        add_graded(builder, "-".join(pair), pair, graded, limit)
+        add_graded(builder, "-".join(pair), pair, graded, given.limit)
     return builder.build()
 
 

@@ -7,9 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import pyarrow as pa
-
-from crosslign.corpora import EVALUATIONS
+from crosslign.corpora import EVALUATIONS, Given
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.evaluations._graded import Graded, add_graded, grade_of
 from crosslign.corpora.readers._json import records
@@ -27,12 +25,7 @@ SIDES = ("sentence1", "sentence2")
 
 @EVALUATIONS.register(version=1, subsets="languages")
 def read(
-    files: Mapping[str, Path],
-    corpora: Mapping[str, pa.Table],
-    name: str,
-    langs: Sequence[str],
-    limit: int | None,
-    seed: int,
+    given: Given,
     *,
     subsets: Annotated[Sequence[Annotated[str, Schema(pattern="^[a-z]{2,3}(-[a-z]{2,3})?$")]], MinLen(1)] = (),
     low: float = 0.0,
@@ -44,12 +37,6 @@ def read(
     A row without a score is left out. Where rows have no `lang`, it is the name of the file or of its folder.
 
     Args:
-        files: data files by name.
-        corpora: none.
-        name: id of the evaluation corpus.
-        langs: rows are read whose languages are all among these; all, when empty.
-        limit: upper bound on the pairs of a subset, evenly spread over it.
-        seed: not used.
         subsets: subsets that must be there; others are left out. All, when empty.
         low, high: range of the scores.
         empty_as_space: read an empty sentence as one space, not refuse it: the first version of MTEB's STS22 encodes articles without text,
@@ -59,10 +46,10 @@ def read(
         InputError: a row without sentences, a score that is no number in that range, a subset that is not there.
     """
     found: dict[str, list[Graded]] = {}
-    for part in all_parts(files):
+    for part in all_parts(given.files):
         for number, row in _records(part):
             pair = str(row.get("lang") or _named(part))
-            if (subsets and pair not in subsets) or (langs and not set(_sides(pair)) <= set(langs)):
+            if (subsets and pair not in subsets) or (given.langs and not set(_sides(pair)) <= set(given.langs)):
                 continue
             grade = grade_of("" if row.get("score") is None else str(row["score"]), part.at(number), low, high)
             if grade is not None:
@@ -70,10 +57,10 @@ def read(
                 found.setdefault(pair, []).append(Graded(f"{Path(part.name).name}:{number}", first, second, grade))
     lacking = next((pair for pair in subsets if pair not in found), None)
     if lacking:
-        raise InputError(f"no pairs of {lacking!r}", where=name, why=nearest(lacking, list(found)))
-    builder = EvaluationBuilder(name)
+        raise InputError(f"no pairs of {lacking!r}", where=given.name, why=nearest(lacking, list(found)))
+    builder = EvaluationBuilder(given.name)
     for pair, graded in sorted(found.items()):
-        add_graded(builder, pair, _sides(pair), graded, limit)
+        add_graded(builder, pair, _sides(pair), graded, given.limit)
     return builder.build()
 
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Literal
 
-import pyarrow as pa
-
-from crosslign.corpora import EVALUATIONS
+from crosslign.corpora import EVALUATIONS, Given
 from crosslign.corpora.evaluation import Evaluation
 from crosslign.corpora.evaluations._aligned import from_multiway, retrieval, saying
 from crosslign.options import Positive, Texts
@@ -16,12 +13,7 @@ from crosslign.options import Positive, Texts
 
 @EVALUATIONS.register(version=1, subsets="languages")
 def read(
-    files: Mapping[str, Path],
-    corpora: Mapping[str, pa.Table],
-    name: str,
-    langs: Sequence[str],
-    limit: int | None,
-    seed: int,
+    given: Given,
     *,
     size: Positive,
     pivot: str = "en",
@@ -35,12 +27,9 @@ def read(
     All subsets hold the same groups, at most min(size, limit), no sentence twice.
 
     Args:
-        files: none.
-        corpora: one multiway corpus, one bitext, or one of labelled pairs, whose first sentences count.
-        name: id of the evaluation corpus.
-        langs: languages; the pivot among them or not.
-        limit: upper bound on `size`.
-        seed: draws the groups.
+        given.corpora: one multiway corpus, one bitext, or one of labelled pairs, whose first sentences count.
+        given.langs: languages; the pivot among them or not.
+        given.seed: draws the groups.
         size: number of groups.
         pivot: the language that all others are paired with.
         versions: versions to prefer, best first, by language.
@@ -51,6 +40,6 @@ def read(
     Raises:
         InputError: no group has all languages; a named sentence is not there.
     """
-    groups = from_multiway(corpora, versions or {}, name)
-    chosen = saying(groups, sentences, langs, pivot, name) if sentences else list(groups) if order == "corpus" else None
-    return retrieval(name, groups, langs, pivot, min(size, limit or size), seed, split, chosen)
+    groups = from_multiway(given.corpora, versions or {}, given.name)
+    chosen = saying(groups, sentences, given.langs, pivot, given.name) if sentences else list(groups) if order == "corpus" else None
+    return retrieval(given.name, groups, given.langs, pivot, min(size, given.limit or size), given.seed, split, chosen)

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-
-import pyarrow as pa
 
 from crosslign.console import number_of
-from crosslign.corpora import EVALUATIONS
+from crosslign.corpora import EVALUATIONS, Given
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.evaluations._aligned import Groups, distinct, from_multiway, shuffled
 from crosslign.errors import InputError
@@ -18,12 +15,7 @@ from crosslign.options import LangPairs, Natural, Positive
 
 @EVALUATIONS.register(version=1, subsets="pairs")
 def read(
-    files: Mapping[str, Path],
-    corpora: Mapping[str, pa.Table],
-    name: str,
-    langs: Sequence[str],
-    limit: int | None,
-    seed: int,
+    given: Given,
     *,
     pairs: LangPairs,
     gold: Positive,
@@ -38,12 +30,10 @@ def read(
     shuffled by itself and item ids are numbered after that (`de-000001`), so neither order nor id carries anything.
 
     Args:
-        files: none.
-        corpora: one multiway corpus, or one bitext.
-        name: id of the evaluation corpus.
-        langs: the languages that `pairs` may use.
-        limit: upper bound on `gold`; distractors shrink with it.
-        seed: draws groups and orders.
+        given.corpora: one multiway corpus, or one bitext.
+        given.langs: the languages that `pairs` may use.
+        given.limit: upper bound on `gold`; distractors shrink with it.
+        given.seed: draws groups and orders.
         pairs: source and target language of each subset.
         gold: number of gold pairs of a subset.
         distractors: number of sentences without a partner on each side; a corpus that is too small shrinks both numbers alike.
@@ -53,17 +43,21 @@ def read(
     Raises:
         InputError: a pair of a language that is not in `langs`, or of which the corpus has no sentences.
     """
-    groups = from_multiway(corpora, versions or {}, name)
-    builder = EvaluationBuilder(name)
+    groups = from_multiway(given.corpora, versions or {}, given.name)
+    builder = EvaluationBuilder(given.name)
     for pair in pairs:
         sides = pair_of(pair)
-        if not set(sides) <= set(langs):
-            raise InputError(f"pair {pair!r} has a language that the set does not name", where=name, why=f"languages: {', '.join(langs)}")
-        usable = distinct(groups, shuffled(groups, seed, pair), sides)
-        n, m = _sizes(len(usable), gold, distractors, limit)
+        if not set(sides) <= set(given.langs):
+            raise InputError(
+                f"pair {pair!r} has a language that the set does not name", where=given.name, why=f"languages: {', '.join(given.langs)}"
+            )
+        usable = distinct(groups, shuffled(groups, given.seed, pair), sides)
+        n, m = _sizes(len(usable), gold, distractors, given.limit)
         if not n:
-            raise InputError(f"too few sentences for {pair!r}", where=name, why=f"{number_of(len(usable), 'group')} in both languages")
-        _plant(builder, groups, usable, pair, n, m, seed, split)
+            raise InputError(
+                f"too few sentences for {pair!r}", where=given.name, why=f"{number_of(len(usable), 'group')} in both languages"
+            )
+        _plant(builder, groups, usable, pair, n, m, given.seed, split)
     return builder.build()
 
 

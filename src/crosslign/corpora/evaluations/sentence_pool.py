@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from crosslign.corpora import EVALUATIONS
+from crosslign.corpora import EVALUATIONS, Given
 from crosslign.corpora.columns import sentences_of
 from crosslign.corpora.dedup import digests
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
@@ -19,42 +18,29 @@ from crosslign.options import Positive, Texts
 
 
 @EVALUATIONS.register(version=2)
-def read(
-    files: Mapping[str, Path],
-    corpora: Mapping[str, pa.Table],
-    name: str,
-    langs: Sequence[str],
-    limit: int | None,
-    seed: int,
-    *,
-    queries: Texts,
-    size: Positive = 1_000_000,
-) -> Evaluation:
+def read(given: Given, *, queries: Texts, size: Positive = 1_000_000) -> Evaluation:
     """Return one subset, called by the language: queries, and at most min(size, limit) distinct sentences drawn from the corpora.
 
     Args:
-        files: none.
-        corpora: any kind of corpus; its sentences in the language are drawn from.
-        name: id of the evaluation corpus.
-        langs: one language, that of queries and sentences.
-        limit: upper bound on `size`.
-        seed: draws the sentences.
+        given.corpora: any kind of corpus; its sentences in the language are drawn from.
+        given.langs: one language, that of queries and sentences.
+        given.seed: draws the sentences.
         queries: sentences to look for.
         size: sentences of the pool.
 
     Raises:
         InputError: not one language, or no sentence in it.
     """
-    if len(langs) != 1:
-        raise InputError("one language is needed", where=name, why=f"found {list(langs)}")
-    pool = _pool(corpora, langs[0], min(size, limit or size), seed)
+    if len(given.langs) != 1:
+        raise InputError("one language is needed", where=given.name, why=f"found {list(given.langs)}")
+    pool = _pool(given.corpora, given.langs[0], min(size, given.limit or size), given.seed)
     if not pool:
-        raise InputError(f"no sentence in {langs[0]!r}", where=name, why=f"corpora: {', '.join(corpora)}")
-    builder = EvaluationBuilder(name)
+        raise InputError(f"no sentence in {given.langs[0]!r}", where=given.name, why=f"corpora: {', '.join(given.corpora)}")
+    builder = EvaluationBuilder(given.name)
     for number, query in enumerate(queries, start=1):
-        builder.item(f"query-{number}", langs[0], "query", langs[0], query)
+        builder.item(f"query-{number}", given.langs[0], "query", given.langs[0], query)
     for number, sentence in enumerate(pool, start=1):
-        builder.item(f"sentence-{number}", langs[0], "candidate", langs[0], sentence)
+        builder.item(f"sentence-{number}", given.langs[0], "candidate", given.langs[0], sentence)
     return builder.build()
 
 

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Annotated
 
-import pyarrow as pa
-
 from crosslign.console import number_of
-from crosslign.corpora import EVALUATIONS
+from crosslign.corpora import EVALUATIONS, Given
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.evaluations._graded import Graded, add_graded, grade_of
 from crosslign.corpora.readers._lines import check_text, first_missing, read_lines
@@ -27,52 +23,39 @@ UNRELEASED = frozenset({(13, "SMT")})
 
 
 @EVALUATIONS.register(version=1)
-def read(
-    files: Mapping[str, Path],
-    corpora: Mapping[str, pa.Table],
-    name: str,
-    langs: Sequence[str],
-    limit: int | None,
-    seed: int,
-    *,
-    year: Annotated[int, Ge(12), Le(16)],
-) -> Evaluation:
+def read(given: Given, *, year: Annotated[int, Ge(12), Le(16)]) -> Evaluation:
     """Return one subset a file pair of one year, such as `MSRpar`; the score of a gold link is the grade, 0 to 5.
 
     A pair whose line of the gold file is blank was not graded and is left out (STS15, STS16). So is SMT of STS13, whose sentences were
     never released.
 
     Args:
-        files: official files, or archives of them: in a folder `STS<year>-en-test`, or with the year in their own names
+        given.files: official files, or archives of them: in a folder `STS<year>-en-test`, or with the year in their own names
             (`STS2016.input.headlines.txt`, as SemEval gave them out).
-        corpora: none.
-        name: id of the evaluation corpus.
-        langs: English, whatever it says.
-        limit: upper bound on the pairs of a subset, evenly spread over the file.
-        seed: not used.
+        given.langs: English, whatever it says.
         year: 12 to 16.
 
     Raises:
         InputError: no file of the year, an input without gold or the reverse, unequal numbers of lines, a line that is no pair or grade.
     """
     halves: dict[str, dict[str, TextFile]] = {}
-    for part in all_parts(files):
+    for part in all_parts(given.files):
         match = NAME.search(part.name)
         if match and int(match["year"] or match["own"]) == year and match["subset"] not in WHOLE:
             halves.setdefault(match["subset"], {})[match["half"]] = part
     if not halves:
         raise InputError(
             f"no files of STS{year}",
-            where=name,
+            where=given.name,
             why=f"expected names like STS{year}-en-test/STS.input.headlines.txt or STS20{year}.input.headlines.txt",
         )
-    builder = EvaluationBuilder(name)
+    builder = EvaluationBuilder(given.name)
     for subset, found in sorted(halves.items()):
         if (year, subset) in UNRELEASED and "input" not in found:
             continue
         if len(found) != 2:
-            raise InputError(f"{subset} has only its {next(iter(found))} file", where=name)
-        add_graded(builder, subset, ("en", "en"), _graded(found["input"], found["gs"]), limit)
+            raise InputError(f"{subset} has only its {next(iter(found))} file", where=given.name)
+        add_graded(builder, subset, ("en", "en"), _graded(found["input"], found["gs"]), given.limit)
     return builder.build()
 
 

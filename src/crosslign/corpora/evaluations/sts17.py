@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import pyarrow as pa
-
 from crosslign.console import number_of
-from crosslign.corpora import EVALUATIONS
+from crosslign.corpora import EVALUATIONS, Given
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.evaluations._aligned import evenly
 from crosslign.corpora.readers._fields import finite
@@ -25,37 +22,27 @@ UNGRADED_REST = frozenset({"tr-en"})
 
 
 @EVALUATIONS.register(version=1, subsets="pairs")
-def read(
-    files: Mapping[str, Path], corpora: Mapping[str, pa.Table], name: str, langs: Sequence[str], limit: int | None, seed: int
-) -> Evaluation:
+def read(given: Given) -> Evaluation:
     """Return one subset a track, called by its languages (`ar-en`); track 4b, the WMT one, is `es-en-4b`.
 
     The score of a gold link is the grade, 0 to 5. A pair without a grade is left out.
-
-    Args:
-        files: official files by name; others are passed over.
-        corpora: none.
-        name: id of the evaluation corpus.
-        langs: tracks are read whose two languages are among these; all, when empty.
-        limit: upper bound on the pairs of a subset, evenly spread over the file.
-        seed: not used.
 
     Raises:
         InputError: an input without grades or the reverse, more grades than pairs, a line that is no pair or no grade.
     """
     paths: dict[str, dict[str, Path]] = {}
-    for file, path in sorted(files.items()):
+    for file, path in sorted(given.files.items()):
         match = NAME.fullmatch(file.rsplit("/", 1)[-1])
-        if match and (not langs or set(match[4].split("-")) <= set(langs)):
+        if match and (not given.langs or set(match[4].split("-")) <= set(given.langs)):
             paths.setdefault(match[4] + ("-4b" if match[3] == "b" else ""), {})[match[1]] = path
     if not paths:
-        raise InputError("no STS 2017 track of these languages", where=name, why=f"files: {', '.join(sorted(files)) or 'none'}")
-    builder = EvaluationBuilder(name)
+        raise InputError("no STS 2017 track of these languages", where=given.name, why=f"files: {', '.join(sorted(given.files)) or 'none'}")
+    builder = EvaluationBuilder(given.name)
     for subset, halves in sorted(paths.items()):
         if len(halves) != 2:
-            raise InputError(f"track {subset} has only its {next(iter(halves))} file", where=name)
+            raise InputError(f"track {subset} has only its {next(iter(halves))} file", where=given.name)
         graded = _graded(subset, halves["input"], halves["gs"])
-        for index in evenly(len(graded), limit):
+        for index in evenly(len(graded), given.limit):
             _add(builder, subset, *graded[index])
     return builder.build()
 

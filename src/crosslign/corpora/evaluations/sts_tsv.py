@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import pyarrow as pa
-
-from crosslign.corpora import EVALUATIONS
+from crosslign.corpora import EVALUATIONS, Given
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.evaluations._aligned import evenly
 from crosslign.corpora.readers._fields import finite
@@ -18,41 +15,26 @@ from crosslign.options import LangPairs
 
 
 @EVALUATIONS.register(version=1, subsets="pairs")
-def read(
-    files: Mapping[str, Path],
-    corpora: Mapping[str, pa.Table],
-    name: str,
-    langs: Sequence[str],
-    limit: int | None,
-    seed: int,
-    *,
-    pairs: LangPairs = (),
-    split: str = "test",
-) -> Evaluation:
+def read(given: Given, *, pairs: LangPairs = (), split: str = "test") -> Evaluation:
     """Return subsets `de-de` for each language and one for each of `pairs`; the score of a gold link is the grade, 0 to 5.
 
     Args:
-        files: `sts_<lang>.tsv` by name.
-        corpora: none.
-        name: id of the evaluation corpus.
-        langs: languages; all files, when empty.
-        limit: upper bound on the pairs of a subset, evenly spread over the file.
-        seed: not used.
+        given.files: `sts_<lang>.tsv` by name.
         pairs: further subsets: `en-de` has the first sentence in English and the second in German.
         split: name of the split.
 
     Raises:
         InputError: a malformed line, a grade outside 0 to 5, an item that a language lacks, a pair of an unknown language.
     """
-    paths = files_by_lang(files, "sts", list(langs), name)
+    paths = files_by_lang(given.files, "sts", list(given.langs), given.name)
     aligned = read_aligned(paths, STS_COLUMNS)
-    builder = EvaluationBuilder(name)
+    builder = EvaluationBuilder(given.name)
     for subset in dict.fromkeys([*(f"{lang}-{lang}" for lang in aligned), *pairs]):
         first, second = pair_of(subset)
         if first not in aligned or second not in aligned:
-            raise InputError(f"pair {subset!r} has a language that is not there", where=name, why=f"languages: {', '.join(aligned)}")
+            raise InputError(f"pair {subset!r} has a language that is not there", where=given.name, why=f"languages: {', '.join(aligned)}")
         items = list(aligned[first])
-        for index in evenly(len(items), limit):
+        for index in evenly(len(items), given.limit):
             _add(builder, subset, items[index], aligned[first], aligned[second], paths[first], split)
     return builder.build()
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
-import pyarrow as pa
-
-from crosslign.corpora import EVALUATIONS
+from crosslign.corpora import EVALUATIONS, Given
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.readers._lines import check_text, first_missing, read_lines
 from crosslign.errors import InputError
@@ -19,47 +17,34 @@ NAME = re.compile(r"tatoeba\.([a-z]{3})-eng\.([a-z]{3})")
 
 
 @EVALUATIONS.register(version=1, subsets="languages")
-def read(
-    files: Mapping[str, Path],
-    corpora: Mapping[str, pa.Table],
-    name: str,
-    langs: Sequence[str],
-    limit: int | None,
-    seed: int,
-    *,
-    first: Positive | None = None,
-) -> Evaluation:
+def read(given: Given, *, first: Positive | None = None) -> Evaluation:
     """Return one subset a language, called by the three letters of its files; English is the target.
 
     Args:
-        files: official files by name; others are passed over.
-        corpora: none.
-        name: id of the evaluation corpus.
-        langs: languages to read, in two letters or in the files' three; all, when empty.
-        limit: upper bound on the lines of a subset, from the first.
-        seed: not used.
+        given.langs: languages to read, in two letters or in the files' three; all, when empty.
+        given.limit: upper bound on the lines of a subset, from the first.
         first: lines of a subset to keep, from the first.
 
     Raises:
         InputError: a file without its other half, unequal numbers of lines, an empty line, a language that is not there.
     """
     paths: dict[str, dict[str, Path]] = {}
-    for file, path in files.items():
+    for file, path in given.files.items():
         if match := NAME.fullmatch(file.rsplit("/", 1)[-1]):
             paths.setdefault(match[1], {})[match[2]] = path
-    wanted = [code for code in langs if normalise(code) != "en"]
-    chosen = [code for code in sorted(paths) if not langs or code in wanted or normalise(code) in wanted]
+    wanted = [code for code in given.langs if normalise(code) != "en"]
+    chosen = [code for code in sorted(paths) if not given.langs or code in wanted or normalise(code) in wanted]
     lacking = [code for code in wanted if code not in chosen and normalise(code) not in map(normalise, chosen)]
     if lacking or not chosen:
         raise InputError(
             f"no Tatoeba files of {', '.join(lacking) or 'any language'}",
-            where=name,
+            where=given.name,
             why=f"languages there: {', '.join(sorted(paths)) or 'none'}",
         )
-    builder = EvaluationBuilder(name)
-    bounds = [bound for bound in (first, limit) if bound is not None]
+    builder = EvaluationBuilder(given.name)
+    bounds = [bound for bound in (first, given.limit) if bound is not None]
     for code in chosen:
-        _add(builder, code, paths[code], min(bounds, default=None), name)
+        _add(builder, code, paths[code], min(bounds, default=None), given.name)
     return builder.build()
 
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
-import pyarrow as pa
-
-from crosslign.corpora import EVALUATIONS
+from crosslign.corpora import EVALUATIONS, Given
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.evaluations._aligned import evenly
 from crosslign.corpora.readers._json import document, in_form, value
@@ -40,28 +37,15 @@ class _Question:
 
 
 @EVALUATIONS.register(version=2, subsets="languages")
-def read(
-    files: Mapping[str, Path],
-    corpora: Mapping[str, pa.Table],
-    name: str,
-    langs: Sequence[str],
-    limit: int | None,
-    seed: int,
-    *,
-    part: Literal["questions", "candidates"],
-) -> Evaluation:
+def read(given: Given, *, part: Literal["questions", "candidates"]) -> Evaluation:
     """Return the questions, one subset a language, or the candidates.
 
     Questions of a paragraph are resampled as one. A candidate's text is its sentence, immediately followed by its whole paragraph, without
     line ends. Gold links stand with the questions: each question is answered by one sentence in every language.
 
     Args:
-        files: official files by name.
-        corpora: none.
-        name: id of the evaluation corpus.
-        langs: languages of questions and candidates; all files, when empty.
-        limit: upper bound on the questions of a language, evenly spread; candidates stay.
-        seed: not used.
+        given.langs: languages of questions and candidates; all files, when empty.
+        given.limit: upper bound on the questions of a language, evenly spread; candidates stay.
         part: which of the two sets; a task needs both, read with the same `langs`.
 
     Raises:
@@ -69,24 +53,24 @@ def read(
             question that a language lacks.
     """
     if part not in ("questions", "candidates"):
-        raise InputError(f"unknown part {part!r}", where=name, why="allowed: questions, candidates")
-    found = {match[1]: source for source in all_parts(files) if (match := NAME.search(source.name))}
-    chosen = list(langs) or sorted(found)
+        raise InputError(f"unknown part {part!r}", where=given.name, why="allowed: questions, candidates")
+    found = {match[1]: source for source in all_parts(given.files) if (match := NAME.search(source.name))}
+    chosen = list(given.langs) or sorted(found)
     lacking = [lang for lang in chosen if lang not in found]
     if lacking or not chosen:
-        raise InputError(f"no file of {', '.join(lacking) or 'any language'}", where=name, why=f"found {', '.join(sorted(found))}")
+        raise InputError(f"no file of {', '.join(lacking) or 'any language'}", where=given.name, why=f"found {', '.join(sorted(found))}")
     sets = {}
     for lang in chosen:
         with in_form("LAReQA", found[lang].at()):
             sets[lang] = _read(found[lang], lang)
-    builder = EvaluationBuilder(name)
+    builder = EvaluationBuilder(given.name)
     if part == "candidates":
         for lang, (sentences, _) in sets.items():
             for sentence in sentences:
                 text = (sentence.text + sentence.paragraph).replace("\n", "")
                 builder.item(sentence.id, "all", "candidate", lang, text)
     else:
-        _ask(builder, {lang: questions for lang, (_, questions) in sets.items()}, limit, name)
+        _ask(builder, {lang: questions for lang, (_, questions) in sets.items()}, given.limit, given.name)
     return builder.build()
 
 

@@ -8,7 +8,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from crosslign.corpora import EVALUATIONS
+from crosslign.corpora import EVALUATIONS, Given
 from crosslign.errors import InputError
 from crosslign.tasks.score import score
 
@@ -25,7 +25,7 @@ def written(folder, **named):
 
 
 def read(files, langs=("de", "en"), limit=None, **options):
-    return EVALUATIONS.get("aligned_lines")(files, {}, "news", list(langs), limit, 42, **options)
+    return EVALUATIONS.get("aligned_lines")(Given(files, {}, "news", list(langs), limit, 42), **options)
 
 
 def items(evaluation):
@@ -116,7 +116,7 @@ def test_plain_text_in_a_set_cut_from_groups_is_sent_to_this_reader():
 
     lines = pa.table({"id": ["1"], "lang": ["de"], "text": ["Ja."]})
     with pytest.raises(InputError, match=r"news: 'lines' has no groups of translations; it is plain text\. .*aligned_lines"):
-        EVALUATIONS.get("parallel_retrieval")({}, {"lines": lines}, "news", ["de"], None, 42, size=10)
+        EVALUATIONS.get("parallel_retrieval")(Given({}, {"lines": lines}, "news", ["de"], None, 42), size=10)
 
 
 def test_rows_of_bitext_are_planted_among_others():
@@ -124,7 +124,8 @@ def test_rows_of_bitext_are_planted_among_others():
 
     rows = [{"id": f"t:{n}", "a_lang": "de", "a_text": f"Satz {n}.", "b_lang": "en", "b_text": f"Sentence {n}."} for n in range(30)]
     options = {"pairs": ["de-en"], "gold": 10, "distractors": 10}
-    found = EVALUATIONS.get("planted_bitext")({}, {"lines": pa.Table.from_pylist(rows)}, "news", ["de", "en"], None, 42, **options)
+    given = Given({}, {"lines": pa.Table.from_pylist(rows)}, "news", ["de", "en"])
+    found = EVALUATIONS.get("planted_bitext")(given, **options)
     number = {row["text_id"]: row["text"].split()[1] for row in found.texts.to_pylist()}
     said = {row["item_id"]: number[row["text_id"]] for row in found.items.to_pylist()}
     assert (len(said), len({*said.values()})) == (40, 30)

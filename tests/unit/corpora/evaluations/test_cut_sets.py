@@ -7,7 +7,7 @@ import statistics
 import pyarrow as pa
 import pytest
 
-from crosslign.corpora import EVALUATIONS
+from crosslign.corpora import EVALUATIONS, Given
 from crosslign.corpora.evaluations._aligned import evenly
 from crosslign.corpora.evaluations.planted_bitext import _sizes
 from crosslign.errors import InputError
@@ -25,7 +25,7 @@ def multiway(count, langs=("en", "de", "zh"), extra=()):
 
 def planted(corpora, limit=None, seed=3, **options):
     options = {"pairs": ["de-en"], "gold": 10, "distractors": 25} | options
-    return EVALUATIONS.get("planted_bitext")({}, corpora, "mined", ["de", "en", "zh"], limit, seed, **options)
+    return EVALUATIONS.get("planted_bitext")(Given({}, corpora, "mined", ["de", "en", "zh"], limit, seed), **options)
 
 
 def sides(evaluation, subset):
@@ -119,7 +119,7 @@ def test_planted_mistakes():
 
 
 def retrieval(corpora, langs, limit=None, seed=1, **options):
-    return EVALUATIONS.get("parallel_retrieval")({}, corpora, "ret", langs, limit, seed, **({"size": 20} | options))
+    return EVALUATIONS.get("parallel_retrieval")(Given({}, corpora, "ret", langs, limit, seed), **({"size": 20} | options))
 
 
 def test_parallel_retrieval_has_the_same_groups_in_every_subset():

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from gold_pairs import pairs_of
 
-from crosslign.corpora import EVALUATIONS, READERS
+from crosslign.corpora import EVALUATIONS, READERS, Given
 from crosslign.corpora.evaluation import Evaluation
 from crosslign.errors import InputError
 
@@ -27,7 +27,7 @@ def write(folder, files):
 
 
 def read(kind, files, langs=(), limit=None, corpora=None, **options) -> Evaluation:
-    return EVALUATIONS.get(kind)(files, corpora or {}, "demo", list(langs), limit, 0, **options)
+    return EVALUATIONS.get(kind)(Given(files, corpora or {}, "demo", list(langs), limit, 0), **options)
 
 
 STS16 = {

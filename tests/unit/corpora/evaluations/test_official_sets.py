@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 from gold_pairs import pairs_of
 
-from crosslign.corpora import EVALUATIONS
+from crosslign.corpora import EVALUATIONS, Given
 from crosslign.corpora.evaluation import Evaluation
 from crosslign.errors import InputError
 
@@ -24,7 +24,7 @@ def write(folder, **files):
 
 
 def read(kind, files, langs=(), limit=None, **options) -> Evaluation:
-    return EVALUATIONS.get(kind)(files, {}, "demo", list(langs), limit, 0, **options)
+    return EVALUATIONS.get(kind)(Given(files, {}, "demo", list(langs), limit, 0), **options)
 
 
 def test_every_evaluation_has_a_module_of_its_name():

@@ -12,7 +12,7 @@ from contextlib import suppress
 
 import pytest
 
-from crosslign.corpora import EVALUATIONS, READERS
+from crosslign.corpora import EVALUATIONS, READERS, Given
 from crosslign.corpora.readers._left_out import counting
 from crosslign.errors import InputError
 
@@ -199,4 +199,4 @@ def test_questions_of_another_form_end_in_words_or_are_questions(tmp_path, path,
     with suppress(InputError):  # all else is an error of ours
         list(READERS.get("squad")(files, "c", ["en"]))
     with suppress(InputError):
-        EVALUATIONS.get("xquad_r")(files, {}, "e", ["en"], None, 1, part="questions")
+        EVALUATIONS.get("xquad_r")(Given(files, {}, "e", ["en"], None, 1), part="questions")
