@@ -3,8 +3,9 @@
 A reader who asks what happens in a step has to open these files. The step is the third of a training by plain InfoNCE on pairs, on a
 CPU; the cell is a Tatoeba accuracy, from embeddings on disk to a line of a CSV. Imports are no hops, comprehensions no functions.
 
-The places of a new loss are the files that name `cosine_regression`, those of a new evaluation the files that name the scorer
-`multiple_choice`, in code, schemas and catalog; recipes and tables that use them, documentation and tests do not count.
+The places of a new loss are the files that name `cosine_regression`, those of a new evaluation the files that name `xcopa` (an evaluation
+corpus of a format of its own, and its task), in code, schemas and catalog; recipes and tables that use them, documentation and tests do not
+count.
 
     python benchmarks/hops.py [--list]
 
@@ -51,7 +52,7 @@ WORDS = [
     "or",
     "day",
 ]
-LOSS, EVALUATION = "cosine_regression", "multiple_choice"
+LOSS, EVALUATION = "cosine_regression", "xcopa"
 USES = ("config/papers", "catalog/papers", "docs", "tests", "resources")
 
 

@@ -24,7 +24,14 @@ from crosslign.registry import nearest, outline, registrations, use_modules, ver
 ENTRY_POINTS = "crosslign.plugins"
 """Group of entry points by which an installed package names the package of its plugin."""
 NAME = re.compile("[a-z][a-z0-9_]{0,60}")
-REGISTRIES = {"OBJECTIVES": "objectives", "PARTS": "parts", "READERS": "readers", "FILTERS": "filters", "SCORERS": "scorers"}
+REGISTRIES = {
+    "OBJECTIVES": "objectives",
+    "PARTS": "parts",
+    "READERS": "readers",
+    "EVALUATIONS": "evaluations",
+    "FILTERS": "filters",
+    "SCORERS": "scorers",
+}
 """Extension points that a plugin may add to, by their registries."""
 
 

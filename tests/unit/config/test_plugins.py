@@ -43,6 +43,19 @@ def everything(task, *, value: float = 1.0):
         yield Measure(subset, "all", value, 1)
 """
 
+EVALUATION = """
+from crosslign.corpora import EVALUATIONS
+from crosslign.corpora.evaluation import EvaluationBuilder
+
+
+@EVALUATIONS.register(version=4, subsets="languages")
+def read(given, *, split: str = "test"):
+    builder = EvaluationBuilder(given.name)
+    for number, line in enumerate(given.files["verses.db"].read_bytes()[:3]):
+        builder.item(str(number), "de", "source", "de", str(line), split=split)
+    return builder.build()
+"""
+
 
 @pytest.fixture(autouse=True)
 def none_afterwards():
@@ -105,6 +118,27 @@ def test_processes_that_are_started_know_it(folder):
     load(folder)
     code = "from crosslign.objectives import OBJECTIVES; print(OBJECTIVES.get('near_enough').__name__)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "NearEnough\n"
+
+
+def test_an_evaluation_of_a_new_format_is_two_files(tmp_path):
+    own = tmp_path / "mine"
+    own.mkdir()
+    (own / "bytes_of_verses.py").write_text(EVALUATION, encoding="utf-8")
+    source = load().corpora["bible_dev"]["source"]
+    task = {"scorer": "retrieval", "texts": {"test": "own_bytes"}, "output": "vectors"}
+    content = {
+        "corpora": {
+            "own_bytes": {"kind": "evaluation", "source": source, "reader": "bytes_of_verses", "langs": ["de"], "licence": "CC0-1.0"}
+        },
+        "tasks": {"own_bytes": {**task, "main": {"metric": "accuracy", "subset": "de", "direction": "xx2en"}}},
+    }
+    (own / "mine.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
+    project = load(own)
+    assert job_versions("build_evaluation", {"entry": project.corpora["own_bytes"]}).endswith(" bytes_of_verses@4")
+    assert project.tasks["own_bytes"]["texts"] == {"test": "own_bytes"}
+    edit(own, lambda c: c["corpora"]["own_bytes"].update(options={"part": "dev"}))
+    with pytest.raises(InputError, match=r"mine\.yaml:\d+: corpora\.own_bytes\.options\.part: unknown key 'part'"):
+        load(own)
 
 
 def test_filters_and_scorers_come_the_same_way_with_entries_of_catalogs(tmp_path):
