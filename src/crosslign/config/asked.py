@@ -1,7 +1,7 @@
 """Checks that the metrics which tables, figures and selections read are metrics of their scorers, when the configuration is read.
 
 The scores would say it, too, but they come after every training. What a scorer gives, and whether the subsets of an evaluation reader are
-languages, their modules say where they register; what depends on options is written down here. A test asks each of them.
+languages, their modules say where they register. A test asks each of them.
 """
 
 from __future__ import annotations
@@ -20,38 +20,38 @@ from crosslign.registry import nearest
 Given = tuple[Sequence[str], Sequence[str], Sequence[str]]
 """Metrics, protocols and directions of records: each of one with each of the others."""
 NONE = ("",)
-AT_THRESHOLD = ("f1", "precision", "recall", "extracted", "recall_cap")
-OF_PROTOCOL = {"mteb": ("accuracy", "weighted_f1", "weighted_precision", "weighted_recall"), "official": ("extracted",)}
+OF_OPTION = re.compile(r"(.*)\{(\w+)(?::(\w+))?\}(.*)")
+"""What stands for the values of an option in a name that a scorer gives."""
 LANGUAGES = re.compile(r"[a-z]{2,3}([-_][A-Za-z]{2,4})?")
 """A language or pair, with a script or not, where an evaluation corpus does not list its own."""
 KINDS = ("metric", "protocol", "direction")
 
 
 def given(task: Mapping[str, Any]) -> list[Given] | None:
-    """Return what a task's scorer gives; None for one that is not known here."""
-    by_options: Mapping[str, Sequence[Given]] = {
-        "bitext_mining": [(OF_PROTOCOL.get(name, AT_THRESHOLD), (name,), NONE) for name in task.get("protocols", ())],
-        "sts": [(("spearman", "pearson"), ("", *task.get("aggregation", ())), NONE)],
-        "average_precision": [([f"{metric}_at_{task.get('cutoff', 20)}" for metric in ("map", "mrr")], NONE, NONE)],
-        "classification": [(task.get("metrics", ("accuracy",)), ("", "clean") if "placeholder" in task else NONE, NONE)],
-        "geometry": [
-            (
-                [
-                    *(f"kl_{kind}" for kind in task.get("kl", ["diagonal"])),
-                    "calinski_harabasz",
-                    "isotropy",
-                    "isotropy_low",
-                    "isotropy_high",
-                ],
-                NONE,
-                NONE,
-            )
-        ],
+    """Return what a task's scorer gives: what it declares as `gives`, of its `protocols` those that the task names; None for no scorer."""
+    declared, found = _fact("scorers", task["scorer"], "gives"), []
+    if declared is None:
+        return None
+    defaults = {
+        name: schema["default"] for name, schema in IMPLEMENTATIONS["scorers"][task["scorer"]].options.items() if "default" in schema
     }
-    if task["scorer"] in by_options:
-        return list(by_options[task["scorer"]])
-    declared = _fact("scorers", task["scorer"], "gives")
-    return declared and [((metric,), *(tuple(part) or NONE for part in (*rest, (), ())[:2])) for metric, rest in declared.items()]
+    options = {**defaults, **task}
+    for metric, rest in declared.items():
+        protocols, directions = (tuple(part) or NONE for part in (*rest, (), ())[:2])
+        named = [protocol for name in protocols for protocol in _filled(name, options)]
+        if kept := [protocol for protocol in named if protocol in options.get("protocols", named)]:
+            found.append((_filled(metric, options), kept, directions))
+    return found
+
+
+def _filled(name: str, options: Mapping[str, Any]) -> list[str]:
+    """Return the names that one stands for: `kl_{kl}` one for each value of the option `kl`, `{placeholder:clean}` `clean` if it is set."""
+    if not (found := OF_OPTION.fullmatch(name)):
+        return [name]
+    before, option, word, after = found.groups()
+    values = options.get(option, ())
+    values = values if isinstance(values, list | tuple) else [values]
+    return [f"{before}{value}{after}" for value in ([word] if word and values else values)]
 
 
 def _fact(kind: str, name: str, fact: str) -> Any:

@@ -16,7 +16,7 @@ from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure
 QUERIES, CANDIDATES = ("queries", "questions", "test"), ("candidates", "queries", "questions", "test")
 
 
-@SCORERS.register(version=2)
+@SCORERS.register(version=2, gives={"map_at_{cutoff}": (), "mrr_at_{cutoff}": ()})
 def average_precision(task: TaskData, *, cutoff: Positive = 20, resamples: Natural = RESAMPLES, seed: Natural = 42) -> Iterator[Measure]:
     """Yield mean average precision and mean reciprocal rank at `cutoff` for each subset of the queries.
 

@@ -39,7 +39,20 @@ SUBSETS_APART = True
 """No measure of a subset depends on another subset (crosslign.tasks.subsets)."""
 
 
-@SCORERS.register(version=2)
+@SCORERS.register(
+    version=2,
+    gives={
+        "f1": (("xtreme", "train_oracle", "sample_oracle"),),
+        "precision": (("xtreme", "train_oracle", "sample_oracle"),),
+        "recall": (("xtreme", "train_oracle", "sample_oracle"),),
+        "recall_cap": (("xtreme", "train_oracle", "sample_oracle"),),
+        "extracted": (("xtreme", "train_oracle", "sample_oracle", "official"),),
+        "accuracy": (("mteb",),),
+        "weighted_f1": (("mteb",),),
+        "weighted_precision": (("mteb",),),
+        "weighted_recall": (("mteb",),),
+    },
+)
 def bitext_mining(
     task: TaskData,
     *,

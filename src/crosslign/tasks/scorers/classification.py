@@ -19,7 +19,7 @@ SUBSETS_APART = True
 """No measure of a subset depends on another subset (crosslign.tasks.subsets)."""
 
 
-@SCORERS.register(version=2)
+@SCORERS.register(version=2, gives={"{metrics}": (("", "{placeholder:clean}"),)})
 def classification(
     task: TaskData,
     *,

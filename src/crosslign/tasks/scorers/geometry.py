@@ -27,7 +27,7 @@ BYTES = 1 << 29
 """Means and variances of the languages on as many resamples as fit are held at once."""
 
 
-@SCORERS.register(version=1)
+@SCORERS.register(version=1, gives={"kl_{kl}": (), "calinski_harabasz": (), "isotropy": (), "isotropy_low": (), "isotropy_high": ()})
 def geometry(
     task: TaskData,
     *,

@@ -21,7 +21,7 @@ SUBSETS_APART = True
 """No measure of a subset depends on another subset (crosslign.tasks.subsets)."""
 
 
-@SCORERS.register(version=2)
+@SCORERS.register(version=2, gives={"spearman": (("", "{aggregation}"),), "pearson": (("", "{aggregation}"),)})
 def sts(
     task: TaskData,
     *,
