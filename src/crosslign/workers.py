@@ -25,7 +25,6 @@ from typing import IO, Any
 
 import pyarrow as pa
 
-from crosslign import errors
 from crosslign.errors import CrosslignError, ResourceError
 from crosslign.threads import VARIABLES, limit_threads
 
@@ -97,7 +96,7 @@ class Worker:
                 "Run the same command again",
             ) from error
         if "error" in answer:
-            kind: type[CrosslignError] = getattr(errors, answer["error"].pop("kind"))
+            kind: type[CrosslignError] = getattr(sys.modules[CrosslignError.__module__], answer["error"].pop("kind"))
             raise kind(**answer["error"])
         return table, answer["value"]
 
@@ -170,7 +169,8 @@ def main() -> None:
             table, value = work(table, note)
             reply = {"value": value}
         except CrosslignError as error:
-            said = {"kind": type(error).__name__, "what": error.what, "where": error.where, "why": error.why, "do": error.do}
+            kind = next(one for one in type(error).__mro__ if one.__module__ == CrosslignError.__module__)
+            said = {"kind": kind.__name__, "what": error.what, "where": error.where, "why": error.why, "do": error.do}
             table, reply = NOTHING, {"error": said}
         _send(answers, table, reply)
 

@@ -9,6 +9,7 @@ import signal
 import pyarrow as pa
 import pytest
 
+from crosslign import errors
 from crosslign.corpora import READERS
 from crosslign.corpora import pipeline as pipeline_module
 from crosslign.corpora.build import build_corpus
@@ -16,8 +17,9 @@ from crosslign.corpora.pipeline import Pipeline, filter_work
 from crosslign.corpora.readers import wikipedia_dump
 from crosslign.errors import ResourceError
 from crosslign.files.rows import SCHEMAS
-from crosslign.workers import Workers
+from crosslign.workers import Worker, Workers
 
+WORDS = {name: f"{name} it is" for name in ("what", "where", "why", "do")}
 STEPS = [
     {"length": {"min_words": 2}},
     {"html_tags": None},
@@ -42,6 +44,31 @@ def multiway(batches=6):
         texts = {"de": "so viele Wörter hier" if batch % 2 else "zu", "en": "so many words here"}
         rows = [{"id": f"c:{batch}:{lang}", "group": str(batch), "lang": lang, "text": text} for lang, text in texts.items()]
         yield pa.Table.from_pylist(rows, schema=SCHEMAS["multiway"])
+
+
+def failing_work(kind):
+    print("a library's greeting", flush=True)
+
+    def work(table, note):
+        if note:
+            raise getattr(errors, kind)(**WORDS)
+        return table, {"dimension": 1}
+
+    return work
+
+
+@pytest.mark.parametrize("kind", ["InputError", "ResourceError"])
+def test_a_worker_answers_with_every_word_of_an_error_and_with_nothing_that_a_library_prints(capfd, kind):
+    worker = Worker(failing_work, {"kind": kind}, "c")
+    try:
+        assert worker.ask([]) == {"dimension": 1}
+        with pytest.raises(getattr(errors, kind)) as caught:
+            worker.ask([0])
+        assert worker.ask([]) == {"dimension": 1}
+    finally:
+        worker.close()
+    assert vars(caught.value) == WORDS
+    assert "a library's greeting" in capfd.readouterr().err
 
 
 @pytest.fixture

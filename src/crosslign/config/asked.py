@@ -29,8 +29,8 @@ KINDS = ("metric", "protocol", "direction")
 
 def given(task: Mapping[str, Any]) -> list[Given] | None:
     """Return what a task's scorer gives: what it declares as `gives`, of its `protocols` those that the task names; None for no scorer."""
-    declared, found = _fact("scorers", task["scorer"], "gives"), []
-    if declared is None:
+    found: list[Given] = []
+    if (declared := _fact("scorers", task["scorer"], "gives")) is None:
         return None
     defaults = {
         name: schema["default"] for name, schema in IMPLEMENTATIONS["scorers"][task["scorer"]].options.items() if "default" in schema

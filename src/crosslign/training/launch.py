@@ -19,7 +19,7 @@ from typing import Any
 from crosslign.errors import CrosslignError, InputError, NetworkError, ResourceError, StoppedError
 from crosslign.files.records import read_json, write_json
 from crosslign.files.temporary import temporary_folder
-from crosslign.training.signals import STOPPING
+from crosslign.workers import STOPPING
 
 MODULE = "crosslign.training.rank"
 LAUNCHER_VARIABLE = "CROSSLIGN_LAUNCHER"

@@ -190,7 +190,11 @@ def test_what_is_wrong_in_a_plugin_is_refused_with_its_place(folder, change, sai
             "@PARTS.register(version=1)\nclass Own: pass\n",
             r"logit_scale\.py: the name 'logit_scale' is taken.*its parts",
         ),
-        ("own", "@BUILDERS.register(version=1)\ndef build(): pass\n", r"own\.py:1: a plugin adds nothing to BUILDERS.*allowed: FILTERS"),
+        (
+            "own",
+            "@BUILDERS.register(version=1)\ndef build(): pass\n",
+            r"own\.py:1: a plugin adds nothing to BUILDERS.*allowed: EVALUATIONS",
+        ),
         ("own", "@FILTERS.register()\nclass Own: pass\n", r"own\.py: .*own registers no version"),
         ("own", "class Own(:\n", r"own\.py: not a module of Python"),
         ("Own", "@FILTERS.register(version=1)\nclass Own: pass\n", r"Own\.py: 'Own' cannot be named in YAML"),

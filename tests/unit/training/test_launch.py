@@ -17,7 +17,7 @@ from crosslign.errors import CrosslignError, InputError, NetworkError, ResourceE
 from crosslign.training import launch, rank
 from crosslign.training.accelerator import start_accelerator
 from crosslign.training.launch import MODULE, train_on
-from crosslign.training.signals import STOPPING
+from crosslign.workers import STOPPING
 
 
 @pytest.fixture(autouse=True, scope="module")
