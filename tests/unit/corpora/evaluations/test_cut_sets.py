@@ -114,7 +114,7 @@ def test_planted_mistakes():
         planted(multiway(100), pairs=["fr-en"])
     with pytest.raises(InputError, match="too few sentences for 'zh-en'; 0 groups"):
         planted(multiway(100, langs=("de", "en")), pairs=["zh-en"])
-    with pytest.raises(InputError, match=r"one multiway corpus; found \[\]"):
+    with pytest.raises(InputError, match=r"one multiway corpus or bitext; found \[\]"):
         planted({})
 
 
