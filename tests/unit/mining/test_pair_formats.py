@@ -8,9 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from crosslign.errors import InputError
 from crosslign.files import write_batches
 from crosslign.mining.knn import neighbours
-from crosslign.mining.pairs import write_pairs
+from crosslign.mining.pairs import write_again, write_pairs
 from crosslign.mining.summary import round_scores, summary_lines
 
 SENTENCES = {"de": ["Äpfel & <Birnen>", "zwei\x0bdrei\u2028vier", "\ufffe offen"], "en": ["apples & <pears>", 'two "three" four', "open"]}
@@ -46,6 +47,14 @@ def test_line_n_of_one_file_of_moses_belongs_to_line_n_of_the_other(written):
     left, right = ((written / f"p.{lang}").read_text(encoding="utf-8").split("\n") for lang in ("de", "en"))
     assert left == ["Äpfel & <Birnen>", "zwei drei vier", "\ufffe offen", ""]
     assert right == [*SENTENCES["en"], ""]
+
+
+def test_finished_pairs_are_written_in_other_forms_as_if_they_had_been_asked_for(written):
+    again = {"tmx": written / "again.tmx", "moses_source": written / "again.de", "parquet": written / "again.parquet"}
+    write_again(written / "p.parquet", again, ["de", "en"])
+    assert {path.read_bytes() == (written / path.name.replace("again", "p")).read_bytes() for path in again.values()} == {True}
+    with pytest.raises(InputError, match="the output is the file that is read"):
+        write_again(written / "p.parquet", {"parquet": written / "p.parquet"}, ["de", "en"])
 
 
 @pytest.mark.parametrize(
