@@ -166,7 +166,8 @@ def mine_recipe(project: Project, name: str) -> dict[str, Any]:
     if name not in project.settings["mine"]:
         raise InputError(f"nothing is called {name!r}", where="config/config.yaml: mine", why=nearest(name, list(project.settings["mine"])))
     where = f"config/config.yaml: mine.{name}"
-    entry = {**DEFAULTS, **project.settings["mine"][name]}
+    given = project.settings["mine"][name]
+    entry = {**DEFAULTS, **{key: value for key, value in given.items() if value is not None}}
     if entry["search_options"] and entry["backend"] != "faiss_ivf_pq":
         do = "Take them out, or choose backend: faiss_ivf_pq"
         raise InputError(f"the backend {entry['backend']} has no options", where=f"{where}.search_options", do=do)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from crosslign.cli.commands.mine import output_files
+from crosslign.cli.commands.mine import changed, output_files
 from crosslign.cli.main import main
 from crosslign.errors import InputError
 
@@ -71,6 +71,19 @@ def test_what_cannot_be_is_said_before_anything_is_written(folder, capsys, argum
     assert main(["mine", *arguments]) == 2
     assert said in capsys.readouterr().err
     assert sorted(path.name for path in folder.iterdir()) == ["a.txt", "b.txt"]
+
+
+def test_another_way_to_a_threshold_takes_the_place_of_an_entrys(folder):
+    from crosslign.config.load import load_project
+    from crosslign.config.mining import mine_recipe
+
+    entry = {"source": {"file": "a.txt", "lang": "de"}, "target": {"file": "b.txt", "lang": "en"}, "k": 6, "threshold": 1.06}
+    asked = changed(entry, {"plants": {"source": "p.txt", "target": "q.txt"}, "precision": 0.95, "output": "above_threshold"})
+    recipe = mine_recipe(load_project(folder, {"mine": {"news": asked}}), "news")
+    assert (recipe["k"], recipe["threshold"], recipe["precision"], recipe["output"]) == (6, None, 0.95, "above_threshold")
+    back = changed(asked, {"threshold": 1.2})
+    assert "precision" not in mine_recipe(load_project(folder, {"mine": {"news": back}}), "news")
+    assert changed(entry, {"allow_tiny": True}) == {**entry, "allow_tiny": True}
 
 
 def test_pairs_go_to_pairs_tsv_where_nobody_names_an_output_and_nothing_of_others_is_replaced(folder, capsys):

@@ -17,7 +17,7 @@ from typing import Any
 from crosslign.cli import COMMANDS
 from crosslign.cli.project import project_arguments, read_project
 from crosslign.config.mining import DEFAULTS, mine_recipe, reading, require_there, texts_path, vectors_path
-from crosslign.config.settings import own_file
+from crosslign.config.settings import own_file, parsed, read_settings
 from crosslign.console import number_of
 from crosslign.durations import duration
 from crosslign.errors import InputError
@@ -103,6 +103,12 @@ def threshold_keys(args: Namespace) -> dict[str, Any]:
             raise InputError(f"a share between 0 and 1, not {asked}", where=f"--{key}")
         found |= {key: asked, "output": "above_threshold"}
     return found
+
+
+def changed(entry: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an entry with what the command line says; a threshold takes the place of the entry's, however either was chosen."""
+    ways = {"threshold", "precision", "recall"}
+    return {**entry, **(dict.fromkeys(ways & set(entry)) if ways & set(own) else {}), **own}
 
 
 @COMMANDS.register()
@@ -195,6 +201,21 @@ class Mine:
             print(f"  {path}")
         return 0
 
+    @staticmethod
+    def _given(args: Namespace, name: str) -> Mapping[str, Any]:
+        """Return an entry as the configuration has it, or as the file of a pair of languages.
+
+        Raises:
+            InputError: there is none.
+        """
+        files = [own_file(args.directory, args.directory), *filter(None, [args.configfile])]
+        there = read_settings([file for file in files if file.exists()], parsed([tuple(one.split("=", 1)) for one in args.config]))["mine"]
+        if name in there:
+            return dict(there[name])
+        project = read_project(args)
+        mine_recipe(project, name)
+        return dict(project.settings["mine"][name])
+
     def _entry(self, args: Namespace, name: str) -> int:
         """Start Snakemake for an entry; return its exit code.
 
@@ -206,9 +227,7 @@ class Mine:
                 do = f"Write it into config/config.yaml, as `{key}` of mine.{name}"
                 raise InputError("an option of two files, and this is an entry", where=f"--{option}", do=do)
         if own := {**threshold_keys(args), **({"allow_tiny": True} if args.allow_tiny else {})}:
-            # Another way to a threshold than the entry's takes its place.
-            own |= {"threshold": None} if {"precision", "recall"} & set(own) else {}
-            args.config = [*args.config, f"mine={json.dumps({name: own})}"]
+            args.config = [*args.config, f"mine={json.dumps({name: changed(self._given(args, name), own)})}"]
         project = read_project(args)
         recipe = mine_recipe(project, name)
         require_there(project, name)
