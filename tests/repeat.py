@@ -1,6 +1,6 @@
 """The tests of whatever works side by side, again and again: under load, then once in each surrounding that a user may have.
 
-`make test-repeat` takes at most 90 minutes; what there was no time for is said. Exit code 1 where anything failed once.
+`make test-repeat` takes at most 90 minutes. Exit code 1 where anything failed once, 2 where nothing did and there was no time for all.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -26,6 +26,7 @@ SIDE_BY_SIDE = (
 SLOW_DISK = 8 * 2**20
 """Bytes that are written and flushed without end beside the tests."""
 NOBODY = 65534
+WELL, NO_TIME = "well", "no time"
 STARTS = "import pytest, subprocess, sys; subprocess.run([sys.executable, '-c', ''], check=True)"
 
 
@@ -49,21 +50,27 @@ def load(folder: Path) -> Iterator[None]:
             os.waitpid(child, 0)
 
 
-def run(name: str, tests: list[str], seconds: float, python: str = sys.executable, before: tuple[str, ...] = (), **given) -> bool:
-    """Run the tests once; say how that ended, and show what failed."""
+def run(name: str, tests: list[str], seconds: float, python: str = sys.executable, before: tuple[str, ...] = (), **given) -> str:
+    """Run the tests once; say how that ended, `well`, `FAILED` or `no time`, and show what failed; return it."""
     folder, options, variables = (given.get(key, default) for key, default in (("folder", ROOT), ("options", []), ("variables", {})))
     command = [*before, python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not long and not workflow", *options, *tests]
     settings: Mapping[str, str] = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "CROSSLIGN_PATIENCE": "3", **variables}
     began = time.monotonic()
-    try:
-        done = subprocess.run(command, cwd=folder, env=settings, capture_output=True, text=True, check=False, timeout=max(1.0, seconds))
-    except subprocess.TimeoutExpired:
-        print(f"{name}: no time", flush=True)
-        return True
-    print(f"{name}: {'well' if not done.returncode else 'FAILED'}, {time.monotonic() - began:.0f} s", flush=True)
-    if done.returncode:
-        print(done.stdout[-6000:], done.stderr[-2000:], flush=True)
-    return not done.returncode
+    with tempfile.TemporaryFile("w+") as said:
+        process = subprocess.Popen(command, cwd=folder, env=settings, stdout=said, stderr=subprocess.STDOUT, start_new_session=True)
+        try:
+            ended = "FAILED" if process.wait(max(1.0, seconds)) else WELL
+        except subprocess.TimeoutExpired:
+            ended = NO_TIME
+        finally:
+            with suppress(ProcessLookupError):  # also what its tests had started
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        print(f"{name}: {ended}, {time.monotonic() - began:.0f} s", flush=True)
+        if ended == "FAILED":
+            said.seek(0)
+            print(said.read()[-8000:], flush=True)
+    return ended
 
 
 def exported(folder: Path) -> Path:
@@ -138,21 +145,32 @@ def main() -> int:
     parser.add_argument("--only", nargs="*", help="surroundings, by the beginnings of their names")
     parser.add_argument("tests", nargs="*", default=list(SIDE_BY_SIDE))
     args = parser.parse_args()
-    end, well = time.monotonic() + args.minutes * 60, True
+    end, ended = time.monotonic() + args.minutes * 60, dict[str, str]()
     with tempfile.TemporaryDirectory(prefix="crosslign-repeat-") as place:
         folder = Path(place)
         with load(folder):
             for number in range(1, args.times + 1):
-                well &= run(f"under load, {number} of {args.times}", args.tests, end - time.monotonic())
+                name = f"under load, {number} of {args.times}"
+                ended[name] = run(name, args.tests, end - time.monotonic())
         for name, given in surroundings(folder):
             if args.only is not None and not name.startswith(tuple(args.only)):
                 continue
             asked = other_python(given["version"]) if "version" in given else given  # made only here: that takes minutes
             if "skip" in asked:
-                print(f"{name}: skipped, {asked['skip']}", flush=True)
+                ended[name] = f"skipped, {asked['skip']}"
+                print(f"{name}: {ended[name]}", flush=True)
                 continue
-            well &= run(name, args.tests, end - time.monotonic(), **asked)
-    return int(not well)
+            ended[name] = run(name, args.tests, end - time.monotonic(), **asked)
+    return told(ended)
+
+
+def told(ended: Mapping[str, str]) -> int:
+    """Say what of all that was asked for did not end well; return the exit code."""
+    for name, how in ended.items():
+        if how != WELL:
+            print(f"not run well: {name} ({how})")
+    print(f"{sum(how == WELL for how in ended.values())} of {len(ended)} ended well", flush=True)
+    return 1 if "FAILED" in ended.values() else 2 if NO_TIME in ended.values() else 0
 
 
 if __name__ == "__main__":
