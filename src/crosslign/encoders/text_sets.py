@@ -17,8 +17,9 @@ from crosslign.devices import encoding_devices
 from crosslign.encoders.shards import SHARD, Counts, Facts, Head, ShardEncoder, Task, side_by_side, sum_of_rows
 from crosslign.encoders.unknown import in_words, joined, shares
 from crosslign.errors import InputError
-from crosslign.files import atomic_path, iter_rows, read_mapping, write_json
+from crosslign.files import atomic_path, iter_rows
 from crosslign.files.atomic import reserve
+from crosslign.files.records import read_sealed, write_sealed
 from crosslign.files.rows import ParquetRows
 from crosslign.progress import Progress
 from crosslign.threads import limit_threads
@@ -52,7 +53,7 @@ class _Shards:
         self._identity = dict(identity)
         self.done: dict[int, Counts] = {}
         try:
-            saved = read_mapping(self._state)
+            saved = read_sealed(self._state)
             if _is_whole(self.matrix) and saved["identity"] == json.loads(json.dumps(self._identity)):
                 self.done = self._undamaged({int(start): dict(counts) for start, counts in saved["done"].items()})
         except (InputError, OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -69,7 +70,7 @@ class _Shards:
     def add(self, start: int, counts: Counts) -> None:
         """Note that a shard's rows are in the matrix, and what was counted of them."""
         self.done[start] = counts
-        write_json(self._state, {"identity": self._identity, "done": {str(at): self.done[at] for at in sorted(self.done)}})
+        write_sealed(self._state, {"identity": self._identity, "done": {str(at): self.done[at] for at in sorted(self.done)}})
 
     def counts(self) -> Counts:
         """Return what was counted of all shards."""

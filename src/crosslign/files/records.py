@@ -10,7 +10,11 @@ from typing import Any
 
 from crosslign.errors import InputError
 from crosslign.files.atomic import write_text
+from crosslign.files.checksums import sha256_text
 from crosslign.files.text import read_text
+
+SEAL = "sum"
+"""Key of a document's own checksum."""
 
 
 def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
@@ -46,6 +50,28 @@ def read_mapping(path: Path, or_empty: bool = False) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise InputError("not a mapping of keys", where=str(path), why=f"it holds {str(content)[:40]!r}")
     return content
+
+
+def write_sealed(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a JSON mapping with its own checksum, for what a later process goes on with and no lineage describes."""
+    plain = json.loads(json.dumps(content))
+    write_json(path, {**plain, SEAL: _sum_of(plain)})
+
+
+def read_sealed(path: Path) -> dict[str, Any]:
+    """Read what `write_sealed` wrote; one of before there were checksums is taken as it is.
+
+    Raises:
+        InputError: as `read_mapping`, or its content is not the one that was written.
+    """
+    content = read_mapping(path)
+    if content.pop(SEAL, None) not in (None, _sum_of(content)):
+        raise InputError("not as it was written", where=str(path), why="its checksum is that of another content")
+    return content
+
+
+def _sum_of(content: Any) -> str:
+    return sha256_text(json.dumps(content, sort_keys=True))
 
 
 def read_json_lines(path: Path) -> list[dict[str, Any]]:

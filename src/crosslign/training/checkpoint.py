@@ -20,8 +20,9 @@ from crosslign.config.entry_keys import TRAIN_DEFAULTS, completed, without_pace
 from crosslign.config.versions import raised
 from crosslign.encoders.model import Model
 from crosslign.errors import InputError
-from crosslign.files import atomic_folder, read_json, sha256_file, sha256_text, write_json, write_text
+from crosslign.files import atomic_folder, sha256_file, sha256_text, write_text
 from crosslign.files.lineage import versions
+from crosslign.files.records import read_sealed, write_sealed
 from crosslign.files.walk import disk_below
 from crosslign.objectives.contract import Part
 from crosslign.objectives.saved_parts import PARTS_FILE, state_of
@@ -137,7 +138,7 @@ class Checkpoints:
         found = []
         for folder in self._newest_first():
             with suppress(InputError):
-                found.append(dict(read_json(folder / "state.json")))
+                found.append(read_sealed(folder / "state.json"))
         return found
 
     def save(self, model: Model, parts: Mapping[str, Part], optimiser: Optimiser, state: Mapping[str, Any]) -> None:
@@ -155,7 +156,7 @@ class Checkpoints:
             save_tensors(temporary / PARTS_FILE, parts_state(parts))
             save_tensors(temporary / "optimiser.safetensors", optimiser.state())
             sums = {file: sha256_file(temporary / f"{file}.safetensors") for file in TENSORS}
-            write_json(temporary / "state.json", {"key": self.key, "sha256": sums, **state})
+            write_sealed(temporary / "state.json", {"key": self.key, "sha256": sums, **state})
         write_text(self.folder / POINTER, name + "\n")
         self.most_bytes = max(self.most_bytes, disk_below(self.folder))
         for other in self._newest_first()[KEPT:]:
@@ -209,7 +210,7 @@ class Checkpoints:
         Raises:
             InputError: a file is not the one that was written.
         """
-        state: dict[str, Any] = read_json(folder / "state.json")
+        state = read_sealed(folder / "state.json")
         for name, expected in state.pop("sha256").items():
             if sha256_file(folder / f"{name}.safetensors") != expected:
                 raise InputError("its bytes are not those that were written", where=f"{name}.safetensors")

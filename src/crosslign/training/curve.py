@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import os
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from pathlib import Path
 from statistics import median
@@ -27,6 +28,14 @@ def finite(value: Any) -> Any:
     return None if isinstance(value, float) and not isfinite(value) else value
 
 
+def holds(path: Path, state: Mapping[str, Any]) -> bool:
+    """Tell whether a curve begins with the bytes that `flush` told of; states of before there were checksums tell how many alone."""
+    with open(path, "rb") as file:
+        begins = file.read(state["curve_bytes"])
+    found = hashlib.sha256(begins).hexdigest()
+    return bool(len(begins) == state["curve_bytes"] and state.get("curve_sha256", found) == found)
+
+
 class Curve:
     """`curve.jsonl`: no wall times, so that equal runs give equal bytes.
 
@@ -38,22 +47,26 @@ class Curve:
         path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
         self._file: IO[bytes] = open(path, "r+b" if path.exists() else "w+b")  # noqa: SIM115
+        self._digest = hashlib.sha256()
 
     def cut(self, keep: int) -> None:
         """Keep the first `keep` bytes; what a run wrote behind its checkpoint is cut off."""
         self._file.flush()
         self._file.truncate(keep)
-        self._file.seek(keep)
+        self._file.seek(0)
+        self._digest = hashlib.sha256(self._file.read())
 
     def write(self, line: dict[str, Any]) -> None:
         """Append one step."""
-        self._file.write((json.dumps(finite(line), sort_keys=True, allow_nan=False) + "\n").encode())
+        written = (json.dumps(finite(line), sort_keys=True, allow_nan=False) + "\n").encode()
+        self._file.write(written)
+        self._digest.update(written)
 
-    def flush(self) -> int:
-        """Bring everything to the disk, and return the length in bytes."""
+    def flush(self) -> dict[str, Any]:
+        """Bring everything to the disk, and return how many bytes it has, and their SHA-256."""
         self._file.flush()
         os.fsync(self._file.fileno())
-        return self._file.tell()
+        return {"curve_bytes": self._file.tell(), "curve_sha256": self._digest.hexdigest()}
 
     def close(self) -> None:
         """Close the file."""

@@ -22,7 +22,7 @@ from crosslign.objectives.contract import Part
 from crosslign.training.accelerator import own_device, start_accelerator
 from crosslign.training.checkpoint import Checkpoints, checkpoint_key, remove_leftovers, write_system
 from crosslign.training.cost import Cost, restored, steps_within
-from crosslign.training.curve import Curve, Spikes, StepProgress
+from crosslign.training.curve import Curve, Spikes, StepProgress, holds
 from crosslign.training.encoding import Settings
 from crosslign.training.guards import Guards
 from crosslign.training.memory import TooLargeError, bounded_memory, does_not_fit, halved, largest_that_fits
@@ -130,11 +130,11 @@ class _Run:
         return float(state.get("seconds", 0.0))
 
     def _check(self, state: Mapping[str, Any]) -> None:
-        """Refuse a checkpoint whose best models, or whose lines of the curve, are no longer there."""
+        """Refuse a checkpoint whose best models, or whose lines of the curve, are not those that were written."""
         self.selection.check(state["selection"])
         curve = self.checkpoints.folder / CURVE
-        if curve.stat().st_size < state["curve_bytes"]:
-            raise InputError("lines of the curve are gone", where=str(curve))
+        if not holds(curve, state):
+            raise InputError("lines of the curve are gone, or others", where=str(curve))
 
     def save(self) -> None:
         """Write a checkpoint for resume, unless this very state has one."""
@@ -144,7 +144,7 @@ class _Run:
         state = {
             "step": self.done,
             "seconds": self.earlier + time.monotonic() - self.started,
-            "curve_bytes": self.curve.flush(),
+            **self.curve.flush(),
             "selection": self.selection.state(),
             "guards": self.guards.state(),
             "micro_batches": self.stepper.micro_batches,

@@ -108,6 +108,7 @@ def test_a_training_goes_on_under_the_same_version(train, monkeypatch, caplog, t
             train(recipe, "run")
     for path in (tmp_path / "run-work").glob("step-*/state.json"):
         state = json.loads(path.read_text())
+        del state["sum"], state["curve_sha256"]  # earlier ones have neither
         key = state["key"]
         if change == "from before versions":  # its recipe was a hash, its code a fingerprint
             del key["version"]
@@ -188,10 +189,11 @@ def test_a_checkpoint_of_something_else_is_left_with_a_word(tiny_encoder, pairs_
     ("file", "damage"),
     [
         ("state.json", lambda content: content[:20]),
+        ("state.json", lambda content: content.replace(b'"skipped": 0', b'"skipped": 1')),
         ("model.safetensors", lambda content: content[:20]),
         ("optimiser.safetensors", lambda content: content[:-1] + bytes([content[-1] ^ 1])),
     ],
-    ids=["cut state", "cut weights", "one bit of AdamW's"],
+    ids=["cut state", "one bit of a number", "cut weights", "one bit of AdamW's"],
 )
 def test_a_damaged_checkpoint_gives_way_to_the_one_before(train, stopped_before, caplog, tmp_path, file, damage):
     """Each look finds a better model: the one that the older checkpoint, of step 2, calls its best must still be there after step 5."""
@@ -233,6 +235,7 @@ def _remove(path):
         ("best/*/main/model.safetensors", _cut),
         ("curve.jsonl", _remove),
         ("curve.jsonl", lambda path: path.write_bytes(path.read_bytes()[:300])),
+        ("curve.jsonl", lambda path: path.write_bytes(path.read_bytes().replace(b'"step": 2', b'"step": 3'))),
         ("current", lambda path: path.write_bytes(b"\xff")),
     ],
 )
@@ -247,6 +250,7 @@ def test_whatever_is_damaged_in_the_working_folder_the_run_ends_in_the_same_byte
     damage(path)
     _, folder = train(recipe, dev=_sum_of_weights)
     assert trial.weights(folder) == trial.weights(whole)
+    assert (folder / "curve.jsonl").read_bytes() == (whole / "curve.jsonl").read_bytes()
 
 
 def test_a_best_model_of_before_two_stops_is_still_checked(train, monkeypatch, caplog, tmp_path):
