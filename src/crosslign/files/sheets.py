@@ -1,8 +1,8 @@
 """CSV files that a spreadsheet opens: a text stays a text there, and never becomes a formula.
 
-A spreadsheet takes a field that begins with `=`, `+`, `-` or `@` for a formula and computes it. Such a text is written with an
-apostrophe before it, which a spreadsheet reads as "this is text"; a number (`-0.5`, `+1.2`) stays as it is. `read_csv` takes the
-apostrophe away again. See "CSV injection" of OWASP, owasp.org/www-community/attacks/CSV_Injection.
+A spreadsheet takes a field that begins with `=`, `+`, `-` or `@`, or with a wide form of them, for a formula and computes it. Such a
+text is written with an apostrophe before it, which a spreadsheet reads as "this is text"; a number (`-0.5`, `+1.2`) stays as it is.
+`read_csv` takes the apostrophe away again. See "CSV injection" of OWASP, owasp.org/www-community/attacks/CSV_Injection.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any
 from crosslign.errors import InputError
 from crosslign.files.text import read_text
 
-_FORMULA = re.compile(r"'*[=+\-@\t\r]")
-_QUOTED = re.compile(r"'+[=+\-@\t\r]")
+_STARTS = r"[=+\-@\t\r\n＝＋－＠]"
+_FORMULA, _QUOTED = re.compile(f"'*{_STARTS}"), re.compile(f"'+{_STARTS}")
 
 
 def is_number(text: str) -> bool:

@@ -22,12 +22,15 @@ TEXTS = [
     "a, b",
     "two\nlines",
     "+",
+    "\n=1",
+    "＝1+1",
+    "＠SUM(A1)",
 ]
 
 
 def test_a_text_never_begins_as_a_formula_does() -> None:
     written = list(csv.reader(as_csv(["text"], [[text] for text in TEXTS]).splitlines(keepends=True)))[1:]
-    assert not [fields for fields in written if fields and fields[0][:1] in set("=+-@\t\r")]
+    assert not [fields for fields in written if fields and fields[0][:1] in set("=+-@\t\r\n＝＋－＠")]
 
 
 @pytest.mark.parametrize("number", ["-0.5", "+1.2", "-1e-07", "-0", -3, 0.25])
