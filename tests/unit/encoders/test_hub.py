@@ -8,12 +8,14 @@ import shutil
 import subprocess
 import sys
 import threading
-from hashlib import sha256
+from hashlib import sha1, sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 import torch
 from safetensors.torch import load_file
+
+from crosslign.corpora.sources._snapshot import as_fetched
 
 COMMIT = "0123456789" * 4
 PREPARE = """
@@ -99,6 +101,32 @@ def test_a_folder_with_safetensors_comes_without_anything_else(hub, tiny_encoder
     found = load_file(tmp_path / "out" / "main" / "model.safetensors")
     expected = load_file(tiny_encoder / "main" / "model.safetensors")
     assert {name: value.tolist() for name, value in found.items()} == {name: value.tolist() for name, value in expected.items()}
+
+
+def test_a_flipped_bit_in_the_hubs_cache_is_named_and_not_prepared(hub, tiny_encoder, tmp_path):
+    folder, _, prepare = hub
+    shutil.copytree(tiny_encoder / "main", folder, dirs_exist_ok=True)
+    assert prepare(tmp_path / "out").returncode == 0
+    (weights,) = (tmp_path / "home").rglob("model.safetensors")
+    kept = bytearray(weights.read_bytes())
+    kept[-40] ^= 1
+    weights.resolve().write_bytes(kept)
+    done = prepare(tmp_path / "again")
+    assert "a file in the hub's cache is damaged" in done.stderr
+    assert f"Remove {weights.resolve()}" in done.stderr
+    assert not (tmp_path / "again").exists()
+    weights.resolve().unlink()
+    assert prepare(tmp_path / "again").returncode == 0
+
+
+def test_a_small_file_of_the_cache_is_called_by_its_sum_in_git_or_warned_of(tmp_path, caplog):
+    content = b'{"model_type": "bert"}'
+    for number, head in enumerate((b"blob 22\0", b"", b"x")):
+        blob = tmp_path / sha1(head + content).hexdigest()
+        blob.write_bytes(content)
+        (tmp_path / f"{number}.json").symlink_to(blob)
+        assert as_fetched(tmp_path / f"{number}.json").read_bytes() == content
+    assert [record.args[0].name for record in caplog.records] == ["2.json"]
 
 
 @pytest.mark.long

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
+import logging
 import re
 import traceback
 from collections.abc import Sequence
+from fnmatch import fnmatch
 from pathlib import Path
 
 from crosslign.corpora.sources._client import BROKEN, BUSY, SIGN_IN, retry_after
 from crosslign.corpora.sources._network import BusyError, TransientError, is_offline
-from crosslign.errors import NetworkError
+from crosslign.errors import InputError, NetworkError
+from crosslign.files.checksums import sha256_file
 
 MODEL_FILES = (".json", ".txt", ".safetensors", ".model", ".md", ".vocab", ".bpe")
 """Files of a model's folder that are kept: no pickles, no code, no other framework's weights."""
@@ -18,7 +22,37 @@ SHORT = re.compile(r"[0-9a-f]{7,39}")
 NO_HUB = "missing the 'X-Repo-Commit' header"
 """What the client says of an answer that is none of a hub's."""
 PORTAL = "Open the hub's page in a browser: your network may want you to sign in first; where HF_ENDPOINT is set, mend it"
+SHA256, SHA1 = re.compile(r"[0-9a-f]{64}"), re.compile(r"[0-9a-f]{40}")
+"""Names of files in the hub's cache: large ones are called by their SHA-256, small ones by Git's SHA-1."""
 XET = "Set HF_HUB_DISABLE_XET=1 to fetch by plain HTTP, then run the same command again"
+
+
+log = logging.getLogger(__name__)
+
+
+def damage(file: Path) -> str:
+    """Return what is wrong with a large file of the hub's cache, which is called by its SHA-256 there; empty where it is whole."""
+    kept = file.resolve()
+    found = sha256_file(kept) if SHA256.fullmatch(kept.name) else kept.name
+    return "" if found == kept.name else f"its sha256 is {found}, not {kept.name}"
+
+
+def as_fetched(file: Path) -> Path:
+    """Return a file of the hub's cache, which is years old at times and which its client reads again as it lies there.
+
+    Raises:
+        InputError: it is not the one that the hub gave; a small one is warned of, since a mirror may call it otherwise.
+    """
+    kept = file.resolve()
+    if why := damage(file):
+        do = f"Remove {kept}, then run the same command again with network"
+        raise InputError("a file in the hub's cache is damaged", where=str(file), why=why, do=do)
+    if SHA1.fullmatch(kept.name):
+        content = kept.read_bytes()
+        sums = [hashlib.sha1(head + content, usedforsecurity=False).hexdigest() for head in (b"blob %d\0" % len(content), b"")]
+        if kept.name not in sums:
+            log.warning("%s is not called by its SHA-1 in the hub's cache: where no mirror does so, remove %s", file, kept)
+    return file
 
 
 def hub_error(
@@ -98,6 +132,7 @@ def snapshot(what: str, repository: str, revision: str | None, patterns: Sequenc
 
     Raises:
         NetworkError: the cache lacks it and the hub did not give it; says what to do.
+        InputError: a file in the cache is damaged.
     """
     from huggingface_hub import snapshot_download
 
@@ -105,8 +140,12 @@ def snapshot(what: str, repository: str, revision: str | None, patterns: Sequenc
     do = f"With network run `hf download {repository} --revision {at}` into the same HF_HOME, or name a folder"
     try:
         commit = commit_of(repository, revision)
-        return Path(snapshot_download(repository, revision=commit, allow_patterns=list(patterns), local_files_only=is_offline()))
+        folder = Path(snapshot_download(repository, revision=commit, allow_patterns=list(patterns), local_files_only=is_offline()))
     except Exception as error:
         if problem := hub_error(what, error, f"hub:{repository}@{at}", do):
             raise problem from error
         raise
+    for file in sorted(folder.rglob("*")):
+        if file.is_file() and any(fnmatch(file.name, pattern) for pattern in patterns):
+            as_fetched(file)
+    return folder

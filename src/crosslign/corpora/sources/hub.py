@@ -8,7 +8,7 @@ from typing import Any
 
 from crosslign.corpora import SOURCES
 from crosslign.corpora.sources._network import is_offline
-from crosslign.corpora.sources._snapshot import commit_of, hub_error
+from crosslign.corpora.sources._snapshot import as_fetched, commit_of, damage, hub_error
 from crosslign.corpora.sources._splits import files_of, join
 from crosslign.files.checksums import copy_summed
 
@@ -23,7 +23,7 @@ def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> str
     Raises:
         NetworkError: the file is not in the cache and the hub did not give it; one of a repository behind terms says how to agree to them.
         TransientError: the hub is busy, or its store broke off.
-        InputError: the data set has no such split.
+        InputError: the data set has no such split, or a file in the cache is damaged.
     """
     import huggingface_hub
 
@@ -32,8 +32,11 @@ def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> str
     again = dest.with_suffix(".wrong").exists() and not is_offline()  # the cache has wrong bytes
 
     def get(path: str) -> Path:
-        known = {"repo_type": kind, "revision": commit, "force_download": again, "local_files_only": is_offline()}
-        return Path(huggingface_hub.hf_hub_download(source["hub"], path, **known))
+        known = {"repo_type": kind, "revision": commit, "local_files_only": is_offline()}
+        found = Path(huggingface_hub.hf_hub_download(source["hub"], path, force_download=again, **known))
+        if damage(found) and not is_offline():
+            found = Path(huggingface_hub.hf_hub_download(source["hub"], path, force_download=True, **known))
+        return as_fetched(found)
 
     try:
         commit = commit_of(source["hub"], revision, kind)
