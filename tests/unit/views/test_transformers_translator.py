@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 import sentencepiece
 import torch
+from safetensors.torch import load_file, save_file
 from transformers import MarianConfig, MarianMTModel, MarianTokenizer
 
 from crosslign.errors import InputError, NetworkError, ResourceError
@@ -156,6 +158,36 @@ def test_a_damaged_file_of_kept_translations_is_made_again(folder, tmp_path, mon
 def test_what_cannot_be_loaded_is_named(tmp_path):
     with pytest.raises(InputError, match="cannot be loaded"):
         translator(tmp_path).translate(["x"], "en", "de")
+
+
+def _without_a_weight(folder):
+    weights = load_file(folder / "model.safetensors")
+    del weights["model.decoder.layers.0.fc1.weight"]
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+
+
+def _with_nan(folder):
+    weights = load_file(folder / "model.safetensors")
+    weights["model.decoder.layers.0.fc1.weight"][0, 0] = float("nan")
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+
+
+def _without_words(folder):
+    special = {"</s>": 0, "<unk>": 1, "<pad>": 2}
+    (folder / "vocab.json").write_text(json.dumps(special))
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [(_without_a_weight, "weights are missing"), (_with_nan, "hold NaN or infinity"), (_without_words, "tokenizer is")],
+)
+def test_what_transformers_would_make_up_for_a_translator_is_refused(folder, tmp_path, damage, said):
+    shutil.copytree(folder, tmp_path / "mt")
+    damage(tmp_path / "mt")
+    with pytest.raises(InputError, match=said) as caught:
+        translator(tmp_path / "mt").translate(TEXTS, "en", "de")
+    assert caught.value.where == str(tmp_path / "mt")
+    assert caught.value.do
 
 
 @pytest.mark.parametrize("engine", ["transformers", "ctranslate2"])

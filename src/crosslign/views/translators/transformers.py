@@ -168,6 +168,8 @@ class Transformers:
         import torch
         from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
+        from crosslign.encoders.soundness import require_loaded, require_numbers, require_tokenizer
+
         name = model_name(self._name, self._codes, source, target)
         if self._loaded is None or self._loaded[0] != name:
             self._loaded = None
@@ -181,9 +183,13 @@ class Transformers:
                 options = {"revision": self._revision, "local_files_only": here}
                 tokenizer = AutoTokenizer.from_pretrained(place, trust_remote_code=False, **options)
                 options |= {"use_safetensors": True, "dtype": getattr(torch, self._dtype)}
-                model = AutoModelForSeq2SeqLM.from_pretrained(place, trust_remote_code=False, **options)
+                options |= {"output_loading_info": True, "ignore_mismatched_sizes": True}  # they are named by us
+                model, report = AutoModelForSeq2SeqLM.from_pretrained(place, trust_remote_code=False, **options)
             except (OSError, ValueError) as error:
                 raise self._not_loaded(name, error) from error
+            require_tokenizer(Path(place), tokenizer, model.config)
+            require_loaded(Path(place), model, report)
+            require_numbers(Path(place), [model])
             self._loaded = name, tokenizer, self._placed(model.eval(), tokenizer, device)
         return self._loaded[1], self._loaded[2]
 
