@@ -162,7 +162,7 @@ def prepare_encoder(
 def _examined(name: str, folder: Path, member: Member) -> dict[str, Any]:
     """Refuse weights that no vector could depend on; warn of what is odd, and return it for the lineage."""
     require_numbers(folder, [part for part in (member.backbone, member.dense) if part is not None])
-    found = doubts(folder, member.tokenizer, getattr(member.backbone, "config", None))
+    found = doubts(folder, member.tokenizer, member.backbone)
     for doubt in found:
         log.warning("encoder %s: %s", name, doubt)
     return {"doubts": found} if found else {}

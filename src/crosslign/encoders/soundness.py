@@ -27,10 +27,23 @@ ROBERTA_POSITIONS = frozenset(
 VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model", "*.spm", "*.bpe", "*.vocab")
 """Files that a tokenizer can be made of; tokenizer_config.json alone holds no vocabulary."""
 WHOLE = "Take the whole folder as its publisher, or save_pretrained of model and tokenizer, wrote it"
-WORDS = ("word_embeddings.weight", "embed_tokens.weight")
-"""How the names of the words' embeddings end."""
-UNSEEN = ("hidden_act", "layer_norm_eps")
+UNSEEN = (
+    "hidden_act", "hidden_activation", "activation", "activation_function", "feed_forward_proj", "layer_norm_eps", "layer_norm_epsilon",
+    "norm_eps", "rms_norm_eps", "relative_attention_max_distance", "local_attention", "global_attn_every_n_layers",
+)  # fmt: skip
 """What the weights' shapes do not show: a default in its place computes other vectors."""
+POINTER, POINTER_BYTES = b"version https://git-lfs.github.com/spec/", 1024
+"""How a pointer of Git LFS begins, and what it is shorter than."""
+UNUSED = re.compile(r"(position_ids|inv_freq|masked_bias|attn\.bias)$")
+"""Tensors of older files that are computed now."""
+MAY_BE_ZERO = re.compile(r"(^|\.)pooler\.|position|token_type")
+"""Weights that are left at zero where nothing needs them."""
+NOT_ALONE = re.compile(r"##|<0x[0-9A-F]{2}>$")
+"""Pieces that no text begins with: of WordPiece, and bytes."""
+PIECES = 500
+"""Pieces of a vocabulary that are tried."""
+EMPTY = 0.05
+"""Share of the words' embeddings that may be zeros: rows that are there for a round number."""
 PROBES = (
     "The Quick Café, Ünïcode’s 中文",
     "  two  spaces ",
@@ -50,6 +63,11 @@ def require_files(folder: Path) -> None:
     if not (folder / "config.json").is_file():
         do = "Name the folder that holds config.json, weights and tokenizer; of older SentenceTransformers that is 0_Transformer inside"
         raise InputError("no transformers model here", where=str(folder), why="config.json is missing", do=do)
+    for path in sorted([*folder.glob("*"), *folder.glob("[0-9]*_*/*")]):
+        if path.is_file() and path.stat().st_size < POINTER_BYTES and path.read_bytes().startswith(POINTER):
+            why = "git clone without Git LFS leaves such"
+            do = "Run `git lfs pull` in the folder that it comes from"
+            raise InputError("a pointer in place of a file", where=str(path), why=why, do=do)
     content = read_mapping(folder / "config.json")
     if not any(path.is_file() for pattern in VOCABULARIES for path in folder.glob(pattern)):
         why = f"none of {', '.join(VOCABULARIES)}; every word would be unknown"
@@ -70,11 +88,8 @@ def require_said(folder: Path, config: Any) -> None:
         raise InputError("the config counts no blocks", where=str(folder / "config.json"), why=why, do=WHOLE)
     name = getattr(config, "attribute_map", {}).get("num_attention_heads", "num_attention_heads")
     content = read_json(folder / "config.json")
-    if (
-        hasattr(config, name)
-        and not {name, "num_attention_heads"} & content.keys()
-        and not any(isinstance(v, dict) for v in content.values())
-    ):
+    said = {key for part in (content, *content.values()) if isinstance(part, dict) for key in part}
+    if hasattr(config, name) and not {name, "num_attention_heads"} & said:
         why = f"transformers would take {getattr(config, name)}"
         raise InputError(f"the config does not say {name}", where=str(folder / "config.json"), why=why, do=WHOLE)
 
@@ -146,26 +161,35 @@ def require_numbers(folder: Path, modules: Iterable[nn.Module]) -> None:
                 bad = int((~torch.isfinite(value)).sum())
                 why = f"{name}: {bad:,} of {number_of(value.numel(), 'number')}"
                 raise InputError("the encoder's weights hold NaN or infinity", where=str(folder), why=why, do=do)
-            if name.endswith(WORDS) and not bool(value.any()):
+            if name.endswith("weight") and value.numel() and not bool(value.any()) and not MAY_BE_ZERO.search(name):
                 raise InputError("the encoder's weights are zeros", where=str(folder), why=f"{name}: all of them", do=do)
     for path in sorted(folder.glob("*.safetensors")):
         with safe_open(path, "pt") as file:
             for name in file.keys():  # noqa: SIM118 (no mapping)
                 kind = file.get_slice(name).get_dtype()
-                if kind.startswith(("I", "U")) and name.endswith(".weight"):
+                if kind.startswith(("I", "U", "F4", "F6", "F8")) and name.endswith(".weight"):
                     why = f"{name} is of the type {kind}: packed numbers, whose scales transformers would not apply"
-                    raise InputError("the encoder's weights are integers", where=str(path), why=why, do="Take them as float numbers")
+                    raise InputError(
+                        "the encoder's weights are packed", where=str(path), why=why, do="Take them in float32, float16 or bfloat16"
+                    )
 
 
-def doubts(folder: Path, tokenizer: Any, config: Any) -> list[str]:
+def doubts(folder: Path, tokenizer: Any, backbone: nn.Module) -> list[str]:
     """Return what is not surely wrong, and changes vectors where it is: one sentence each, for the log and the lineage.
 
     Raises:
-        InputError: the tokenizer makes a vocabulary with capitals lower case, so that these pieces are never used.
+        InputError: most pieces of the tokenizer's vocabulary are never used.
     """
+    config = backbone.config
     if tokenizer.is_fast:
         _require_case(folder, tokenizer)
-    return [*_config_doubts(folder, config), *_tokenizer_doubts(folder, tokenizer, config), *_module_doubts(folder)]
+        _require_pieces(folder, tokenizer)
+    return [
+        *_config_doubts(folder, config, type(backbone).__name__),
+        *_weight_doubts(folder, backbone),
+        *_tokenizer_doubts(folder, tokenizer, config),
+        *_module_doubts(folder),
+    ]
 
 
 def _require_case(folder: Path, tokenizer: Any) -> None:
@@ -180,12 +204,42 @@ def _require_case(folder: Path, tokenizer: Any) -> None:
         raise InputError("most of the tokenizer's vocabulary cannot be used", where=str(folder), why=why, do=do)
 
 
-def _config_doubts(folder: Path, config: Any) -> Iterator[str]:
+def _require_pieces(folder: Path, tokenizer: Any) -> None:
+    """Refuse a vocabulary of which most pieces come out of no text, as without its merges, or with ends of lines inside."""
+    model, special = tokenizer.backend_tokenizer.model, set(tokenizer.all_special_tokens)
+    pieces = sorted(piece for piece in tokenizer.get_vocab() if piece not in special and len(piece) > 1 and not NOT_ALONE.match(piece))
+    tried = pieces[:: len(pieces) // PIECES + 1]
+    made = sum([token.value for token in model.tokenize(piece)] == [piece] for piece in tried)
+    if 2 * made < len(tried):
+        why = f"of {number_of(len(tried), 'piece')} that were tried, {made} come out of a text as they are"
+        raise InputError("most of the tokenizer's vocabulary cannot be used", where=str(folder), why=why, do=WHOLE)
+
+
+def _config_doubts(folder: Path, config: Any, kind: str) -> Iterator[str]:
     content = read_json(folder / "config.json")
-    if config.model_type in BERT_KIN | ROBERTA_POSITIONS:
-        for name in UNSEEN:
-            if name not in content:
-                yield f"config.json does not say {name}: {getattr(config, name, None)} is taken"
+    for name in UNSEEN:
+        if name not in content and getattr(config, name, None) is not None and config.attribute_map.get(name) not in content:
+            yield f"config.json does not say {name}: {getattr(config, name)} is taken"
+    family = re.sub(r"(Text)?(Encoder)?Model$", "", kind)
+    if any(not str(name).startswith(family) for name in content.get("architectures") or []):
+        yield f"config.json names the architecture {content['architectures'][0]}, and {kind} is taken for model_type {config.model_type}"
+    if config.model_type in BERT_KIN and config.is_decoder:
+        yield "config.json says is_decoder: no token sees those behind it"
+
+
+def _weight_doubts(folder: Path, backbone: Any) -> Iterator[str]:
+    """Yield what the model's class has no place for, heads of other tasks left out, and words whose embeddings are zeros."""
+    named, prefix = backbone.state_dict().keys(), f"{getattr(backbone, 'base_model_prefix', '')}."
+    patterns, parts = {_pattern(name) for name in named}, {name.partition(".")[0] for name in named}
+    for path in sorted(folder.glob("*.safetensors")):
+        with safe_open(path, "pt") as file:
+            inner = [name.removeprefix(prefix) for name in file.keys()]  # noqa: SIM118 (no mapping)
+        left = [name for name in inner if name.partition(".")[0] in parts and _pattern(name) not in patterns and not UNUSED.search(name)]
+        if left:
+            yield f"{type(backbone).__name__} has no place for {number_of(len(left), 'weight')} of {path.name}, such as {left[0]}"
+    words = backbone.get_input_embeddings().weight
+    if (empty := int((~words.any(1)).sum())) > len(words) * EMPTY:
+        yield f"the embeddings of {number_of(empty, 'token')} of {len(words):,} are zeros"
 
 
 def _tokenizer_doubts(folder: Path, tokenizer: Any, config: Any) -> Iterator[str]:
@@ -196,6 +250,10 @@ def _tokenizer_doubts(folder: Path, tokenizer: Any, config: Any) -> Iterator[str
         yield f"the tokenizer knows {number_of(size, 'token')} and the embeddings have {number_of(rows, 'row')}: are they of one model?"
     if config.model_type in ROBERTA_POSITIONS and tokenizer.pad_token_id != config.pad_token_id:
         yield f"the padding id is {tokenizer.pad_token_id} to the tokenizer and {config.pad_token_id} to the config: positions hang on it"
+    if not tokenizer.num_special_tokens_to_add():
+        yield "the tokenizer puts no special tokens around a text"
+    if not (folder / "tokenizer.json").is_file() and not (folder / "tokenizer_config.json").is_file():
+        yield f"no file says how texts are cut: tokenizer_config.json is missing, and {type(tokenizer).__name__} is taken as it is"
     if not tokenizer.is_fast or not (folder / "tokenizer.json").is_file():
         return
     backend = tokenizer.backend_tokenizer
@@ -234,14 +292,13 @@ def require_modules(folder: Path) -> None:
         InputError: names the folder.
     """
     path = folder / "modules.json"
-    if not path.is_file():
-        if found := sorted(part.name for part in folder.glob("[0-9]*_Dense*") if part.is_dir()):
-            why = f"{', '.join(found)} would be left out"
-            raise InputError("modules.json is missing", where=str(folder), why=why, do=WHOLE)
-        return
-    modules = read_json(path)
+    modules = read_json(path) if path.is_file() else []
     if not isinstance(modules, list) or not all(isinstance(m, dict) and isinstance(m.get("type"), str) for m in modules):
         raise InputError("not SentenceTransformer's list of modules", where=str(path), do=WHOLE)
+    dense = {part.name for part in folder.glob("[0-9]*_Dense*") if part.is_dir()}
+    if found := sorted(dense - {str(module.get("path")).rstrip("/") for module in modules}):
+        what = "modules.json leaves dense layers out" if modules else "modules.json is missing"
+        raise InputError(what, where=str(folder), why=f"{', '.join(found)} would be left out", do=WHOLE)
     if not any(module["type"].endswith(".Dense") for module in modules):
         return  # the readout says how states are pooled
     for module in modules:

@@ -9,10 +9,13 @@ import shutil
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from tokenizers import pre_tokenizers
 
 from crosslign.encoders.model import Model
 from crosslign.encoders.prepare import prepare_encoder
 from crosslign.errors import InputError
+
+POINTER = "version https://git-lfs.github.com/spec/v1\n"
 
 
 @pytest.fixture
@@ -96,6 +99,20 @@ def _dense_that_is_gone(folder):
     _edit(folder / "modules.json", lambda content: content.append({"path": "2_Dense", "type": "sentence_transformers.models.Dense"}))
 
 
+def _no_heads_beside_names_of_labels(folder):
+    _edit(folder / "config.json", lambda content: content.update(id2label={"0": "a"}))
+    _no_heads(folder)
+
+
+def _dense_that_nothing_names(folder):
+    (folder / "2_Dense").mkdir()
+    (folder / "2_Dense" / "config.json").write_text("{}", encoding="utf-8")
+
+
+def _pointer(folder):
+    (folder / "model.safetensors").write_text(f"{POINTER}oid sha256:{'0' * 64}\nsize 7\n", encoding="utf-8")
+
+
 def _no_blocks(folder):
     _edit(folder / "config.json", lambda content: content.update(num_hidden_layers=0))
 
@@ -114,6 +131,9 @@ REFUSED = [
     (_adapter, "an adapter, not a whole encoder"),
     (_packed, "the weights are packed"),
     (_dense_without_modules, "modules.json is missing; 2_Dense would be left out"),
+    (_dense_that_nothing_names, "modules.json leaves dense layers out; 2_Dense would be left out"),
+    (_no_heads_beside_names_of_labels, "the config does not say num_attention_heads"),
+    (_pointer, "a pointer in place of a file"),
     (_dense_that_is_gone, "a module of the encoder is missing; modules.json names '2_Dense'"),
 ]
 
@@ -157,9 +177,14 @@ def test_weights_with_nan_are_found_when_the_encoder_is_prepared(folder, tmp_pat
     assert not (tmp_path / "out").exists()
 
 
-def test_words_without_an_embedding_are_refused(folder, tmp_path):
-    _reweigh(folder, lambda weights: weights["embeddings.word_embeddings.weight"].zero_())
-    with pytest.raises(InputError, match=r"the encoder's weights are zeros; embeddings\.word_embeddings\.weight"):
+@pytest.mark.parametrize(
+    "name",
+    ["embeddings.word_embeddings.weight", "encoder.layer.0.output.dense.weight", "encoder.layer.1.attention.output.LayerNorm.weight"],
+)
+def test_weights_of_zeros_are_refused(folder, tmp_path, name):
+    """As at the end of a file whose bytes were reserved, and did not all come."""
+    _reweigh(folder, lambda weights: weights[name].zero_())
+    with pytest.raises(InputError, match=f"the encoder's weights are zeros; {name}: all of them"):
         prepare_encoder("mine", {"path": str(folder)}, {}, tmp_path / "out")
 
 
@@ -177,10 +202,11 @@ def test_prompts_of_another_form_put_nothing_before_a_text(folder, tmp_path):
     assert "doubts" not in prepare_encoder("mine", {"path": str(folder)}, {}, tmp_path / "out")
 
 
-def test_integers_in_place_of_weights_are_refused(folder, tmp_path):
+@pytest.mark.parametrize(("kind", "said"), [(torch.int8, "I8"), (torch.float8_e4m3fn, "F8_E4M3")])
+def test_packed_numbers_in_place_of_weights_are_refused(folder, tmp_path, kind, said):
     name = "encoder.layer.0.output.dense.weight"
-    _reweigh(folder, lambda weights: weights.update({name: (weights[name] * 100).to(torch.int8)}))
-    with pytest.raises(InputError, match=r"the encoder's weights are integers; encoder\.layer\.0\.output\.dense\.weight is of the type I8"):
+    _reweigh(folder, lambda weights: weights.update({name: (weights[name] * 100).to(kind)}))
+    with pytest.raises(InputError, match=rf"the encoder's weights are packed; {name} is of the type {said}"):
         prepare_encoder("mine", {"path": str(folder)}, {}, tmp_path / "out")
 
 
@@ -192,6 +218,34 @@ def test_a_cased_vocabulary_behind_a_lower_casing_tokenizer_is_refused(folder, t
     with pytest.raises(InputError, match="most of the tokenizer's vocabulary cannot be used") as caught:
         prepare_encoder("mine", {"path": str(folder)}, {}, tmp_path / "out")
     assert "do_lower_case: false" in caught.value.do
+
+
+def _bpe(folder, merges, written):
+    """Put a tokenizer of pairs of bytes beside the weights."""
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+    known = {piece: number for number, piece in enumerate(["<s>", "<pad>", "</s>", "<unk>", *letters, *map("".join, merges)])}
+    for name in ("tokenizer.json", "vocab.txt", "tokenizer_config.json"):
+        (folder / name).unlink(missing_ok=True)
+    _edit(folder / "config.json", lambda content: content.update(model_type="roberta", architectures=["RobertaModel"], pad_token_id=1))
+    (folder / "vocab.json").write_text(json.dumps(known), encoding="utf-8")
+    (folder / "merges.txt").write_text("#version: 0.2\n" + "".join(f"{' '.join(pair)}\n" for pair in written), encoding="utf-8")
+    _reweigh(folder, lambda weights: _widened(weights, len(known)))
+    _edit(folder / "config.json", lambda content: content.update(vocab_size=len(known)))
+
+
+def _widened(weights, rows):
+    words = weights["embeddings.word_embeddings.weight"]
+    weights["embeddings.word_embeddings.weight"] = words[torch.arange(rows) % len(words)].clone()
+
+
+def test_a_vocabulary_without_its_merges_is_refused(folder, tmp_path):
+    """Every word would be cut into its letters, which are all known."""
+    merges = [(a, b) for a in "abcdefghijklmnopqrst" for b in "abcdefghijklmnopqrst"]
+    _bpe(folder, merges, merges)
+    assert prepare_encoder("mine", {"path": str(folder)}, {}, tmp_path / "whole")["blocks"] == 2
+    _bpe(folder, merges, [])
+    with pytest.raises(InputError, match="most of the tokenizer's vocabulary cannot be used; of 400 pieces that were tried, 0 come out"):
+        prepare_encoder("mine", {"path": str(folder)}, {}, tmp_path / "out")
 
 
 def _keeps_case(folder):
@@ -211,7 +265,37 @@ def _own_prompt(folder):
     _edit(folder / "config_sentence_transformers.json", lambda content: content.update(named))
 
 
+def _nothing_about_texts(folder):
+    _remove(folder, "tokenizer.json", "tokenizer_config.json")
+
+
+def _other_kind(folder):
+    _edit(folder / "config.json", lambda content: content.update(model_type="roberta"))
+
+
+def _sees_what_is_before_alone(folder):
+    _edit(folder / "config.json", lambda content: content.update(is_decoder=True))
+
+
+def _distances(folder):
+    """As of relative positions, which transformers 5 has no class for."""
+    name = "encoder.layer.0.attention.self.distance_embedding.weight"
+    _reweigh(folder, lambda weights: weights.update({name: torch.ones(3, 4)}))
+
+
+def _some_words(folder):
+    _reweigh(folder, lambda weights: weights["embeddings.word_embeddings.weight"][-20:].zero_())  # beside that of padding
+
+
 DOUBTED = [
+    (_nothing_about_texts, "no file says how texts are cut"),
+    (_other_kind, "config.json names the architecture BertModel, and RobertaModel is taken for model_type roberta"),
+    (_sees_what_is_before_alone, "config.json says is_decoder"),
+    (
+        _distances,
+        "BertModel has no place for 1 weight of model.safetensors, such as encoder.layer.0.attention.self.distance_embedding.weight",
+    ),
+    (_some_words, "the embeddings of 21 tokens of "),
     (_keeps_case, "transformers reads the tokenizer as BertTokenizer"),
     (_no_activation, "config.json does not say hidden_act: gelu is taken"),
     (_lower_case_first, "wants texts lower case first"),
