@@ -37,7 +37,7 @@ help:
 
 # torch goes first and alone: pinned in one call with the rest, its build stays the one chosen here (README, Which torch).
 $(VENV)/.installed: envs/requirements.lock pyproject.toml
-	@case "$$PWD" in *[\$$\`\"\\{}]*) echo "no job can be started below $$PWD: rename the folder, without any of \$$ \` \" \\ { }"; exit 2;; esac
+	@case "$$PWD" in *[:\$$\`\"\\{}]*) echo "no job can be started below $$PWD: rename the folder, without any of : \$$ \` \" \\ { }"; exit 2;; esac
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; set PYTHON=python3.x"; exit 2; }
 	@$(PYTHON) -m venv $(VENV) || { echo "python3-venv is missing: apt-get install python3-venv"; exit 2; }
 	@echo "Installing the locked packages into $(VENV) (one to three minutes) ..."
