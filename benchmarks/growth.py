@@ -1,13 +1,13 @@
 """How stages grow with their data, and what that makes of the largest jobs of the five papers, beside what their rules declare.
 
-Each stage runs at three sizes, a factor of three apart, in a process of its own: corpora of the mirror's real sentence pairs (four
-in a line, copies behind numbers) through the catalog's filters, training sets of them, and the search of mined pairs over random
-vectors. Figures are processor time less that of a tiny size, and peak memory. A corpus' time is that of reading, with a small sample
-drawn, and without `language_id`; to its extrapolation comes what the rows that could be drawn take in all filters. Its memory is that
-of a sample of half the rows. The slope is that of log over log. The extrapolation goes along the straight line through the two larger
-sizes, or by the power of the slope where that is above 1.1. A declared figure falls short where it is below 1.2 times the extrapolated
-one; or above 10 times it, and an hour or 4 GB above it. Prints a table in Markdown and, as its last line, how many figures fall short;
-ends with 1 where one does. It takes some ten minutes of processor time.
+Each stage runs at three sizes, a factor of three apart, in a process of its own: corpora of the mirror's real sentence pairs (four in a
+line, copies behind numbers) through the catalog's filters, training sets of them, these tokenised by the vocabulary of XLM-R, given
+translations as views, and the search of mined pairs over random vectors. Figures are processor time less that of a tiny size, and peak
+memory. A corpus' time is that of reading, with a small sample drawn, and without `language_id`; to its extrapolation comes what the rows
+that could be drawn take in all filters. Its memory is that of a sample of half the rows. The slope is that of log over log. The
+extrapolation goes along the straight line through the two larger sizes, or by the power of the slope where that is above 1.1. A declared
+figure falls short where it is below 1.2 times the extrapolated one; or above 10 times it, and an hour or 4 GB above it. Prints a table in
+Markdown and, as its last line, how many figures fall short; ends with 1 where one does. It takes some ten minutes of processor time.
 
     python benchmarks/growth.py --pairs 40000
 """
@@ -20,16 +20,18 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from _common import ROOT, Cost, machine, measured, official_files, parser, versions
+import pyarrow as pa
+from _common import ROOT, Cost, encoder_folder, machine, measured, official_files, parser, versions
 from _opusfilter import LANGS, sides, tatoeba
 
 from crosslign.config.loads import SEARCH_THREADS
+from crosslign.files import write_rows
 
 FIVE = ("msimcse", "moco_bert", "scl", "mpcl", "emma_x")
 FACTORS = (2, 6, 18)
@@ -38,9 +40,12 @@ POWER, SHORT, LONG = 1.1, 1.2, 10.0
 SLACK = {"min": 60.0, "MB": 4000.0}
 """What a declared figure may be above ten times the need: no job asks for less than some minutes and some GB."""
 DIMENSION = 1024
+TOKENIZER = "me5_small"
 TINY, FEW = "tiny", 2000
 LINE = 4
 """Real pairs in a line: some 300 bytes, as a row of the web corpora has."""
+NEEDS = {"examples": ("rows",), "tokenise": ("rows", "examples"), "view": ("labelled",)}
+"""Stages that make what another one reads."""
 COSTLY = "language_id"
 THROUGH = (2000, 62_000)
 """Lines by whose difference the cost of all filters is measured: the first ones load models, and all could be drawn."""
@@ -52,7 +57,7 @@ class Case:
 
     Attributes:
         name: as the table has it.
-        stage: what is run: `corpus`, `examples`, `search`.
+        stage: what is run: `corpus`, `examples`, `tokenise`, `view`, `search`.
         rule, wildcards: of the job at the papers' size.
         entry: corpus of the catalog whose filters are run.
         size: of `Load`, what its time grows with.
@@ -71,6 +76,8 @@ CASES = (
     Case("ParaCrawl en-fr, sampled", "corpus", "build_corpus", {"corpus": "paracrawl_en-fr"}, "paracrawl_en-fr"),
     Case("CC-100 en, its beginning, sampled", "mono", "build_corpus", {"corpus": "cc100_en"}, "cc100_de"),
     Case("pairs of EMMA-X, 41 languages", "examples", "build_examples", {"examples": "ex_pairs"}),
+    Case("SCL's rows of 15 languages, tokenised", "tokenise", "tokenise", {"examples": "xnli_tt"}),
+    Case("SCL's views by given translations", "view", "build_view", {"view": "xnli_partial"}, size="text_mb"),
     Case("BUCC's training parts, mined", "search", "score", {"run": "xlm-r", "task": "bucc"}, size="compared"),
 )
 
@@ -105,6 +112,38 @@ def rows(folder: Path, size: str) -> None:
     build_corpus("c", entry, sides(folder, size), {}, folder / f"{size}.rows.parquet")
 
 
+def tokenise(folder: Path, size: str) -> None:
+    """Tokenise the training set of a size, in one process, by the vocabulary of multilingual-e5-small, which is XLM-R's."""
+    from crosslign.encoders.model import Model
+    from crosslign.training.tokenised import tokenise_examples
+
+    model = Model.load({"main": encoder_folder(folder, TOKENIZER)}, weights=False)
+    settings = {"max_length": 128, "prefix": "", "forms": ["sentences"]}
+    tokenise_examples(folder / f"{size}.examples.parquet", folder / f"{size}.tokens", folder / f"{size}.working", model, settings)
+
+
+def labelled(folder: Path, size: str) -> None:
+    """Write the pairs of a size as labelled rows in two languages: a line with the one behind it, a group for each."""
+    columns = ("id", "a_lang", "a_text", "b_lang", "b_text", "label", "group")
+    texts = {lang: path.read_text("utf-8").splitlines() for lang, path in zip(LANGS, sides(folder, size).values(), strict=True)}
+    rows = [
+        (f"{lang}:{row}", lang, lines[row], lang, lines[row + 1], [1.0], str(row))
+        for lang, lines in texts.items()
+        for row in range(0, len(lines) - 1, 2)
+    ]
+    table = pa.table(dict(zip(columns, zip(*rows, strict=True), strict=True)))
+    write_rows(folder / f"{size}.labelled.parquet", table, "labelled")
+
+
+def view(folder: Path, size: str) -> None:
+    """Give each labelled row of a size a view of one sentence in the other language."""
+    from crosslign.views.build import build_view
+
+    langs, given = list(LANGS), {"provided": {"corpora": ["c"]}}
+    entry = {"builder": "partial_translation", "from": ["c"], "langs": langs, "targets": langs, "translator": given, "views": 1}
+    build_view("v", entry, {"c": folder / f"{size}.labelled.parquet"}, folder / f"{size}.view.parquet")
+
+
 def search(sentences: int) -> None:
     """Find neighbours of so many random vectors among as many, in one thread."""
     from _mining import centres, vectors
@@ -125,7 +164,7 @@ def work(stage: str, folder: Path, entry: str, size: str) -> None:
     elif stage == "search":
         search(int(size))
     else:
-        {"examples": examples, "rows": rows}[stage](folder, size)
+        {"examples": examples, "labelled": labelled, "rows": rows, "tokenise": tokenise, "view": view}[stage](folder, size)
 
 
 def cost_of(stage: str, folder: Path, entry: str, size: str) -> Cost:
@@ -168,7 +207,7 @@ def measures(case: Case, folder: Path, pairs: int, load: Any) -> list[Measured]:
         found = Measured("min", sizes, minutes, size, _drawn_minutes(case, folder, load))
         costs = [cost_of(_stage(case, pairs * factor // 2), folder, case.entry, str(factor)) for factor in FACTORS]
         return [found, Measured("MB", [size / 2 for size in sizes], [cost.memory for cost in costs], load.text_mb)]
-    return [Measured("min", sizes, minutes, size), Measured("MB", sizes, [cost.memory for cost in costs], load.text_mb)]
+    return [Measured("min", sizes, minutes, size), Measured("MB", sizes, [cost.memory for cost in costs], load.text_mb or size)]
 
 
 def _stage(case: Case, sample: int, without: str = COSTLY) -> str:
@@ -193,13 +232,19 @@ def write_lines(folder: Path, pairs: int, size: int) -> None:
                 file.writelines(f"{copy} {line}\n" if copy else f"{line}\n" for line in lines)
 
 
-def write_heads(folder: Path) -> None:
+def write_heads(folder: Path, stages: Iterable[str]) -> None:
     """Write the sizes whose costs are those of a start, and of all filters: the first lines of the smallest."""
     for name, lines in ((TINY, 100), *((str(lines), lines) for lines in THROUGH)):
         for lang in LANGS:
             with (folder / f"{FACTORS[0]}.{lang}").open(encoding="utf-8") as file:
                 (folder / f"{name}.{lang}").write_text("".join(islice(file, lines)), encoding="utf-8")
-    cost_of("rows", folder, "", TINY)
+    make(folder, TINY, stages)
+
+
+def make(folder: Path, size: str, stages: Iterable[str]) -> None:
+    """Make of the lines of a size what the stages read."""
+    for needed in dict.fromkeys(name for stage in stages for name in NEEDS.get(stage, ())):
+        cost_of(needed, folder, "", size)
 
 
 def slope(sizes: list[float], values: list[float]) -> float:
@@ -234,6 +279,7 @@ def main() -> None:
     """Measure, extrapolate and compare."""
     command = parser(__doc__)
     command.add_argument("--pairs", type=int, default=40_000, help="lines of real pairs")
+    command.add_argument("--only", nargs="+", choices=sorted({case.stage for case in CASES}), help="stages to measure")
     command.add_argument("--run", nargs=4, metavar=("STAGE", "FOLDER", "ENTRY", "SIZE"), help=argparse.SUPPRESS)
     args = command.parse_args()
     if args.run:
@@ -244,17 +290,20 @@ def main() -> None:
     from crosslign.config.load import load_project
     from crosslign.config.resources import load_of, uncapped_need
 
+    stages = args.only or [case.stage for case in CASES]
     project = load_project(ROOT, {"scale": "paper", "papers": [*FIVE]})
     folder = Path(tempfile.mkdtemp(prefix="crosslign-growth-", dir=os.environ.get("TMPDIR")))
     try:
         for factor in FACTORS:
             write_lines(folder, args.pairs, factor)
-            cost_of("rows", folder, "", str(factor))
-        write_heads(folder)
+            make(folder, str(factor), stages)
+        write_heads(folder, stages)
+        if "tokenise" in stages:
+            encoder_folder(folder, TOKENIZER)
         print(f"machine: {machine()}; {versions('torch', 'pyarrow', 'numpy')}; {args.pairs:,} lines and more\n")
         print("| job | | at three sizes | slope | extrapolated | declared | times | |\n|---|---|---:|---:|---:|---:|---:|---|")
         short = 0
-        for case in CASES:
+        for case in [case for case in CASES if case.stage in stages]:
             load, need = load_of(project, case.rule, case.wildcards), uncapped_need(project, case.rule, case.wildcards)
             for one in measures(case, folder, args.pairs, load):
                 cells = line(case, one, float(need.runtime if one.unit == "min" else need.mem_mb))
