@@ -326,8 +326,12 @@ def _words(entry: Mapping[str, Any]) -> dict[str, str]:
 
 @remembered
 def overview(project: Project) -> dict[str, Any]:
-    """Return what overview and report show, in the order of the papers: tables, resolved; id, paper, title and caption of figures."""
-    order = {paper: place for place, paper in enumerate(project.settings["papers"])}
+    """Return what overview and report show: tables, resolved; id, paper, title and caption of figures.
+
+    They come in the order of the papers, and those of pairs of languages behind them.
+    """
+    papers = project.settings["papers"]
+    order = {paper: place for place, paper in enumerate([*papers, *(one for one in project.paper_of.values() if one not in papers)])}
     covered_tables, covered_figures = covered(project)
     tables = [resolve_table(project, name) for name in covered_tables]
     figures = [{"id": name, "paper": project.paper_of[name], **_words(project.figures[name])} for name in covered_figures]

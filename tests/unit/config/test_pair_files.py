@@ -133,6 +133,21 @@ def test_a_teacher_that_cannot_teach_is_refused(tmp_path, before, after, message
         loaded(tmp_path, taught().replace(before, after))
 
 
+def test_the_report_shows_the_tables_of_a_pair_behind_those_of_papers(tmp_path):
+    from dataclasses import replace
+
+    from crosslign.config.cells import overview
+
+    project = loaded(tmp_path)
+    shown = {}
+    for targets in (["all", "report"], ["pair_en_sw_de_hsb", "report"]):
+        asked = replace(project, settings={**project.settings, "targets": targets})
+        shown[targets[0]] = [table["id"] for table in overview(asked)["tables"]]
+    own = ["pair_en_sw_de_hsb_text", "pair_en_sw_de_hsb"]
+    assert sorted(shown["pair_en_sw_de_hsb"]) == sorted(own) == sorted(shown["all"][-2:])
+    assert "quickstart" in shown["all"]
+
+
 def test_a_target_is_called_by_its_languages():
     assert target_of("en-sw+de-hsb") == "pair_en_sw_de_hsb"
 
