@@ -98,7 +98,7 @@ def resolved_cell(project: Project, row: Mapping[str, Any], column: Mapping[str,
     reason = row.get("reason", "") or column.get("reason", "")
     if "system" not in row or reason:
         return {"reason": reason or why_missing(project, "task", column["task"]) or ONLY_PUBLISHED}
-    column = {**column, **{key: row[key] for key in OF_ROW if key in row}}
+    column = {**column, **{key: said[key] for said in (row, _in_column(row, column)) for key in OF_ROW if key in said}}
     system, task = system_of(row, column), column["task"]
     if project.tasks[task]["output"] == "logits" and (is_untrained(project, system) or head_of(entry_of(project, system)) is None):
         return {"reason": why_missing(project, "task", task) or f"{task} needs a classification head: no fine-tune is named"}

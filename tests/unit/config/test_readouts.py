@@ -26,10 +26,13 @@ def project(request):
 
 def reading(project, table, row, column):
     """Return the readout in the path of the first score of a cell."""
+    return Path(cell_of(project, table, row, column)["scores"][0]).parent.name
+
+
+def cell_of(project, table, row, column):
     shown = resolve_table(project, table)
     at = next(i for i, entry in enumerate(shown["rows"]) if entry["label"] == row)
-    cell = shown["cells"][at][[entry["label"] for entry in shown["columns"]].index(column)]
-    return Path(cell["scores"][0]).parent.name
+    return shown["cells"][at][[entry["label"] for entry in shown["columns"]].index(column)]
 
 
 @pytest.mark.parametrize(
@@ -143,6 +146,10 @@ def test_selection_reads_as_the_evaluations_do(project):
         ("msimcse_table3", "XLM-R, block 1 and last", "ar-ar", "first1_last_t32"),
         ("mpcl_table1", "XLM-R Conneau et al. (2020)", "BUCC", "mean_l20"),
         ("mpcl_table1", "XLM-R Conneau et al. (2020)", "STS22", "cls"),
+        ("mpcl_table5", "XLM-R", "avg", "mean_l20"),
+        ("mpcl_table5", "XLM-R, first token", "avg", "cls_t64"),
+        ("mpcl_table6", "XLM-R", "Tatoeba-36", "mean_l8"),
+        ("mpcl_table6", "XLM-R", "de", "cls_t64"),
         ("mpcl_table1", "LaBSE Feng et al. (2020)", "MTOP", "pooler_t64"),
         ("emma_x_table2", "XLM-R", "BUCC", "cls"),
         ("emma_x_table2", "EMMA-X", "Tatoeba", "cls"),
@@ -154,6 +161,19 @@ def test_selection_reads_as_the_evaluations_do(project):
 )
 def test_tables_and_rows_say_how_they_read(project, table, row, column, expected):
     assert reading(project, table, row, column) == expected
+
+
+@pytest.mark.parametrize(
+    ("table", "row", "column", "direction"),
+    [
+        ("mpcl_table6", "LaBSE (Reproduced)", "Tatoeba-36", "en2xx"),  # as XTREME's script searches
+        ("mpcl_table6", "XLM-R", "Tatoeba-36", "xx2en"),  # as InfoXLM's paper, which is quoted
+        ("mpcl_table1", "INFOXLM Chi et al. (2021)", "Tatoeba-14", "xx2en"),
+        ("moco_bert_table1", "mBERT_base (Hu et al., 2020)", "Tatoeba zh-en", "en2xx"),
+    ],
+)
+def test_a_figure_is_searched_in_the_direction_of_what_is_printed(project, table, row, column, direction):
+    assert cell_of(project, table, row, column)["select"]["direction"] == direction
 
 
 def test_a_column_goes_before_its_row_and_a_row_before_its_table(project):
