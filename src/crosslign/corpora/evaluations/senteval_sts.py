@@ -14,8 +14,8 @@ from crosslign.corpora.readers._parts import TextFile, all_parts
 from crosslign.errors import InputError
 from crosslign.options import Ge, Le
 
-NAME = re.compile(r"(?:STS(?P<year>\d\d)-en-test/STS|(?:^|/)STS20(?P<own>\d\d))\.(?P<half>input|gs)\.(?P<subset>[A-Za-z.-]+)\.txt$")
-"""As SentEval's bundle has them, in a folder a year, or as SemEval gave them out: `STS2016.input.headlines.txt`."""
+NAME = re.compile(r"(?:STS(?:20)?(?P<year>\d\d)-en-test/|^|/)STS(?:20(?P<own>\d\d))?\.(?P<half>input|gs)\.(?P<subset>[A-Za-z.-]+)\.txt$")
+"""As SentEval's bundle has them, in a folder a year, or as SemEval gave them out: with the year in the name, or, before 2016, without."""
 WHOLE = frozenset({"ALL"})
 """Files that repeat the others of their year."""
 UNRELEASED = frozenset({(13, "SMT")})
@@ -30,24 +30,28 @@ def read(given: Given, *, year: Annotated[int, Ge(12), Le(16)]) -> Evaluation:
     never released.
 
     Args:
-        given.files: official files, or archives of them: in a folder `STS<year>-en-test`, or with the year in their own names
-            (`STS2016.input.headlines.txt`, as SemEval gave them out).
+        given.files: official files, or archives of them: in a folder `STS<year>-en-test`, or as SemEval gave them out, with the year in their
+            own names (`STS2016.input.headlines.txt`), or without any (`STS.input.headlines.txt`), where no name says a year.
         given.langs: English, whatever it says.
         year: 12 to 16.
 
     Raises:
         InputError: no file of the year, an input without gold or the reverse, unequal numbers of lines, a line that is no pair or grade.
     """
+    matches = [(part, match) for part in all_parts(given.files) if (match := NAME.search(part.name)) and match["subset"] not in WHOLE]
+    years = [match["year"] or match["own"] for _, match in matches]
     halves: dict[str, dict[str, TextFile]] = {}
-    for part in all_parts(given.files):
-        match = NAME.search(part.name)
-        if match and int(match["year"] or match["own"]) == year and match["subset"] not in WHOLE:
-            halves.setdefault(match["subset"], {})[match["half"]] = part
+    for (part, match), named in zip(matches, years, strict=True):
+        if named == str(year) or not any(years):
+            if match["half"] in halves.setdefault(match["subset"], {}):
+                both = f"{halves[match['subset']][match['half']].name} and {part.name}"
+                raise InputError(f"two {match['half']} files of {match['subset']}", where=given.name, why=both, do="Name the files of one year")
+            halves[match["subset"]][match["half"]] = part
     if not halves:
         raise InputError(
             f"no files of STS{year}",
             where=given.name,
-            why=f"expected names like STS{year}-en-test/STS.input.headlines.txt or STS20{year}.input.headlines.txt",
+            why=f"expected names like STS{year}-en-test/STS.input.headlines.txt, STS20{year}.input.headlines.txt or STS.input.headlines.txt",
         )
     builder = EvaluationBuilder(given.name)
     for subset, found in sorted(halves.items()):

@@ -57,6 +57,21 @@ def test_sts_years_are_read_from_the_bundle_as_it_is_packed(tmp_path):
     assert packed.gold.equals(read("senteval_sts", paths, year=16).gold)
 
 
+@pytest.mark.parametrize("form", ["STS2016.{}.txt", "sts2016-with-gs/STS2016.{}.txt", "test-gold/STS.{}.txt", "STS2016-en-test/STS.{}.txt"])
+def test_sts_years_are_read_as_semeval_gave_them_out(tmp_path, form):
+    own = {form.format(name[len("STS/STS16-en-test/STS.") : -len(".txt")]): text for name, text in STS16.items() if "STS16" in name}
+    bundle = read("senteval_sts", write(tmp_path, STS16), year=16)
+    assert read("senteval_sts", write(tmp_path, own), year=16).gold.equals(bundle.gold)
+
+
+def test_files_without_a_year_are_of_none_where_others_name_one(tmp_path):
+    plain = {"STS.input.images.txt": "x\ty\nx\tz\n", "STS.gs.images.txt": "1\n2\n"}
+    assert read("senteval_sts", write(tmp_path, {**STS16, **plain}), year=15).gold.num_rows == 1
+    twice = {**plain, **{f"more/{name}": text for name, text in plain.items()}}
+    with pytest.raises(InputError, match="two input files of images"):
+        read("senteval_sts", write(tmp_path, twice), year=15)
+
+
 @pytest.mark.parametrize(
     ("file", "text", "message"),
     [
