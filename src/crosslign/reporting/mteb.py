@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -163,7 +163,9 @@ def merged(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {**first, "dataset_revision": "+".join(dict.fromkeys(revisions)), "scores": dict(sorted(scores.items()))}
 
 
-def export(results: Path, out: Path, averages: Mapping[str, Sequence[str]]) -> Iterator[Path]:
+def export(
+    results: Path, out: Path, averages: Mapping[str, Sequence[str]], check: Callable[[str], None] = lambda profile: None
+) -> Iterator[Path]:
     """Write every score file of a results folder that has a form of MTEB, and yield the files written.
 
     They lie in `<out>/crosslign__<run>__<readout>/<checkpoint hash>/<task>.json`, with `model_meta.json` beside them: where MTEB looks for
@@ -173,12 +175,14 @@ def export(results: Path, out: Path, averages: Mapping[str, Sequence[str]]) -> I
         results: a results folder with its scale.
         out: folder of the results in MTEB's form.
         averages: names of the averages of each task.
+        check: refuses a scale whose scores are not of all items.
     """
     found: dict[Path, list[dict[str, Any]]] = {}
     for score in files_below(results / "scores"):
         if score.suffix != ".json" or score.stem not in FORMS or len(score.relative_to(results).parts) != 5:
             continue
         context, records = read_scores(score)
+        check(context["profile"])
         result = as_mteb(score.stem, records, averages.get(score.stem, ()), context["data_manifest_sha"], "crosslign")
         if result is not None:
             model = f"crosslign/{context['run_id']}__{context['readout']}"

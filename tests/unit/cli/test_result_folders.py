@@ -8,6 +8,8 @@ import pytest
 from crosslign.cli.main import main
 from crosslign.files import write_json
 from crosslign.files.lineage import Lineage
+from crosslign.tasks.records import Record
+from crosslign.tasks.score import write_scores
 
 ROOT = Path(__file__).parents[3]
 RUN = "QS-P-s42"
@@ -58,6 +60,17 @@ def test_scores_are_written_for_mteb_from_any_folder(project, capsys, monkeypatc
     for folder, said in (("quick", "no score of a task that MTEB has"), ("quack", "elsewhere/quack: no scores here")):
         assert main(["mteb", str(project / "elsewhere" / folder), "out", "--directory", str(project)]) == 2
         assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("scale", ["quick", "laptop"])
+def test_only_scores_of_all_of_a_test_are_written_for_mteb(project, capsys, scale):
+    where = {"run_id": RUN, "system": "QS-P", "seed": 42, "checkpoint": "last", "readout": "mean", "profile": scale, "pooling": "mean"}
+    where |= {"layer": -1, "max_length": 9, "checkpoint_sha": "abc", "code_version": "c", "data_manifest_sha": "d"}
+    score = project / "elsewhere" / "quick" / "scores" / RUN / "last" / "mean" / "sts17_mteb.json"
+    write_scores(score, {**where, "task": "sts17_mteb"}, [Record("sts17_mteb", "es-es", "spearman", 0.8, 250, main=True)])
+    assert main(["mteb", "elsewhere/quick", "out"]) == (2 if scale == "quick" else 0)
+    said = "these are no scores of MTEB's items; scale quick reads synthetic data, or a part of each test"
+    assert (said in capsys.readouterr().err) == (scale == "quick") != (project / "out").exists()
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from functools import lru_cache
 from pathlib import Path
 
 from crosslign.cli import COMMANDS
 from crosslign.cli.project import project_arguments, read_project
+from crosslign.config.load import project_in
 from crosslign.errors import InputError
 
 
@@ -26,7 +28,7 @@ class Mteb:
         """Write the files and print their names.
 
         Raises:
-            InputError: no scores there, or none of a task that MTEB has.
+            InputError: no scores there, none of a task that MTEB has, or of a scale that does not read the whole of its data.
         """
         from crosslign.provenance.artefact_states import NOT_BUILT
         from crosslign.reporting.mteb import FORMS, export
@@ -34,7 +36,15 @@ class Mteb:
         if not (args.results / "scores").is_dir():
             raise InputError("no scores here", where=str(args.results), do=NOT_BUILT)
         tasks = read_project(args).tasks
-        written = list(export(args.results, args.out, {name: list(task.get("averages", {})) for name, task in tasks.items()}))
+
+        @lru_cache
+        def check(profile: str) -> None:
+            scale = project_in(args.directory, [*args.config, f"scale={profile}"], args.configfile).scale
+            if scale["sources"] != "real" or "evaluation_items" in scale["limits"]:
+                why = f"scale {profile} reads synthetic data, or a part of each test"
+                raise InputError("these are no scores of MTEB's items", where=str(args.results), why=why)
+
+        written = list(export(args.results, args.out, {name: list(task.get("averages", {})) for name, task in tasks.items()}, check))
         if not written:
             raise InputError("no score of a task that MTEB has", where=str(args.results), why=f"such tasks: {', '.join(sorted(FORMS))}")
         for path in written:
