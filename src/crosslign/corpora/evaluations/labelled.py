@@ -14,7 +14,7 @@ from crosslign.errors import InputError
 Form = Literal["pair", "sentence", "sides", "graded"]
 
 
-@EVALUATIONS.register(version=2, subsets="languages")
+@EVALUATIONS.register(version=3, subsets="languages")
 def read(
     given: Given,
     *,
@@ -32,6 +32,8 @@ def read(
             pair's grade is that of its label (for classes of pairs from vectors, in MTEB's form).
         splits: split of each corpus; `test` where it names none.
         same_first: pairs with the same first text, such as the hypotheses of a premise, were sampled together: they are resampled as one.
+            Where rows of several languages have a group, those of the first language say which, so that resamples of all hold the same
+            items, also where one language translates two premises alike.
         grades: of `graded`, the grade of each label, by its number; pairs of other labels are left out.
 
     Raises:
@@ -43,33 +45,35 @@ def read(
         raise InputError("grades belong to the form graded, and it needs them", where=given.name)
     builder = EvaluationBuilder(given.name)
     for corpus, table in given.corpora.items():
-        by_lang: dict[str, list[dict[str, object]]] = {}
+        by_lang: dict[str, list[dict[str, Any]]] = {}
         for row in table.to_pylist():
             if not given.langs or row["a_lang"] in given.langs:
                 by_lang.setdefault(row["a_lang"], []).append(row)
+        firsts: dict[object, str] = {}
+        for row in (row for rows in by_lang.values() for row in rows if same_first):
+            row["cluster"] = firsts.setdefault(row.get("group") or row["id"], str(row["a_text"]))
         for lang, rows in by_lang.items():
             split = (splits or {}).get(corpus, "test")
             if grades:
-                add_graded(builder, lang, (lang, lang), _graded(rows, grades, same_first), given.limit, split)
+                add_graded(builder, lang, (lang, lang), _graded(rows, grades), given.limit, split)
                 continue
             for index in evenly(len(rows), given.limit):
-                _add(builder, lang, rows[index], form, split, same_first)
+                _add(builder, lang, rows[index], form, split)
     return builder.build()
 
 
-def _graded(rows: Sequence[Mapping[str, Any]], grades: Mapping[str, float], same_first: bool) -> list[Graded]:
+def _graded(rows: Sequence[Mapping[str, Any]], grades: Mapping[str, float]) -> list[Graded]:
     """Return the pairs whose label has a grade."""
     found = []
     for row in rows:
         if not row["label"] or not row["b_text"]:
             raise InputError("a pair has no label or no second text", where=str(row["id"]))
         if (grade := grades.get(str(int(row["label"][0])))) is not None:
-            cluster = str(row["a_text"]) if same_first else None
-            found.append(Graded(str(row["id"]), str(row["a_text"]), str(row["b_text"]), float(grade), cluster))
+            found.append(Graded(str(row["id"]), str(row["a_text"]), str(row["b_text"]), float(grade), row.get("cluster")))
     return found
 
 
-def _add(builder: EvaluationBuilder, lang: str, row: Mapping[str, object], form: Form, split: str, same_first: bool) -> None:
+def _add(builder: EvaluationBuilder, lang: str, row: Mapping[str, Any], form: Form, split: str) -> None:
     identity, label = str(row["id"]), row["label"]
     if form == "sides":
         for side in ("a_text", "b_text"):
@@ -82,6 +86,5 @@ def _add(builder: EvaluationBuilder, lang: str, row: Mapping[str, object], form:
         raise InputError("a pair has no second text", where=identity)
     second = str(row["b_text"]) if form == "pair" else None
     role = "pair" if form == "pair" else "sentence"
-    cluster = str(row["a_text"]) if same_first else None
-    known = {"split": split, "pair_text": second, "cluster": cluster}
-    builder.item(identity, lang, role, lang, str(row["a_text"]), label=list(label), **known)  # type: ignore[call-overload,arg-type]
+    known = {"split": split, "pair_text": second, "cluster": row.get("cluster")}
+    builder.item(identity, lang, role, lang, str(row["a_text"]), label=list(label), **known)

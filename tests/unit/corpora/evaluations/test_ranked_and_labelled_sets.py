@@ -306,6 +306,23 @@ def test_labelled_corpora_become_classes(tmp_path):
         read("labelled", {}, corpora={"xnli": table}, form="pairs")
 
 
+@pytest.mark.parametrize("options", [{}, {"form": "graded", "grades": {"0": 1, "1": 0}}])
+def test_a_premise_is_one_in_all_languages_also_where_two_are_translated_alike(options):
+    """Resample i of an average holds the same items in every language only where all have the same clusters."""
+    premises = {"en": ["Uh-huh.", "Mhm.", "No."], "de": ["Aha.", "Aha.", "Nein."]}
+    rows = [
+        {"id": f"{lang}{at}", "a_lang": lang, "a_text": premises[lang][at // 2], "b_lang": lang, "b_text": f"{lang} {at}", "label": [float(at % 2)]}
+        | {"group": f"pair{at}"}
+        for lang in premises
+        for at in range(6)
+    ]
+    for given, clusters in ((rows, [0, 0, 1, 1, 2, 2]), (rows[6:], [0, 0, 0, 0, 2, 2]), ([row | {"group": None} for row in rows], None)):
+        items = read("labelled", {}, corpora={"xnli": pa.Table.from_pylist(given)}, same_first=True, **options).items.to_pylist()
+        for lang in {row["subset"] for row in items}:
+            found = [row["cluster"] for row in items if row["subset"] == lang and row["role"] != "second"]
+            assert [found.index(one) // 2 for one in found] == (clusters or {"en": [0, 0, 1, 1, 2, 2], "de": [0, 0, 0, 0, 2, 2]}[lang])
+
+
 def test_paraphrases_of_the_mirror(mirror):
     files = {"dev-de.tsv": mirror / "paws-x" / "dev-de.tsv"}
     table = corpus("tsv", files, ["de"], kind="labelled", columns={1: "a_text", 2: "b_text", 3: "label"})
