@@ -101,7 +101,7 @@ def _numbered(file: Path, column: str | None) -> Iterator[tuple[int, str]]:
     elif column not in (None, COLUMN):
         raise InputError("a file of lines has no columns", where=str(file), why=f"found column {column!r}", do=NO_COLUMN)
     else:
-        yield from read_lines(file)
+        yield from read_lines(file, blank_end=True)
 
 
 def _value(record: object, key: str, place: str) -> object:

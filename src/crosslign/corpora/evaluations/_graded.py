@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from crosslign.corpora.evaluation import EvaluationBuilder
 from crosslign.corpora.evaluations._aligned import evenly
 from crosslign.corpora.readers._fields import finite
+from crosslign.corpora.readers._lines import read_lines
+from crosslign.corpora.readers._parts import TextFile
 from crosslign.errors import InputError
 
 
@@ -21,6 +24,14 @@ class Graded:
     second: str
     grade: float
     cluster: str | None = None
+
+
+def grade_lines(source: Path | TextFile, pairs: int) -> list[tuple[int, str]]:
+    """Return the numbered lines of a file of grades: a blank one is a pair without a grade, but behind as many as there are pairs."""
+    lines = list(read_lines(source, blank_end=True))
+    while len(lines) > pairs and not lines[-1][1].strip():
+        lines.pop()
+    return lines
 
 
 def grade_of(text: str, place: str, low: float = -math.inf, high: float = math.inf) -> float | None:

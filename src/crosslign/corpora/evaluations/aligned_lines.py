@@ -51,10 +51,10 @@ def read(
     wanted = _pairs(given.langs, pivot, pairs, given.name)
     for subset, source, target in wanted:
         chosen = [_part(parts, lang, subset, sides, codes or {}, given.name) for lang in (source, target)]
-        columns = [_lines(part) for part in chosen]
+        columns = [lines_of(part) for part in chosen]
         if documents:
             chosen.append(part_of(parts, "", documents.replace(PAIR, subset), "", given.name))
-            columns.append(_lines(chosen[-1]))
+            columns.append(lines_of(chosen[-1]))
         if len({len(column) for column in columns}) > 1:
             why = ", ".join(f"{part.name} has {len(column):,}" for part, column in zip(chosen, columns, strict=True))
             raise InputError("aligned files have unequal numbers of lines", where=given.name, why=why)
@@ -65,13 +65,6 @@ def read(
                 builder.item(f"{lang}-{at}", subset, role, lang, text, split=split, group=str(at), cluster=document)
             builder.link(subset, f"{source}-{at}", f"{target}-{at}", split=split)
     return builder.build()
-
-
-def _lines(part: TextFile) -> list[str]:
-    lines = lines_of(part)
-    while lines and not lines[-1].strip():
-        lines.pop()
-    return lines
 
 
 def _pairs(langs: Sequence[str], pivot: str, pairs: Sequence[str], where: str) -> list[tuple[str, str, str]]:

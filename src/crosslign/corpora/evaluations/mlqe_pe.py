@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from crosslign.corpora import EVALUATIONS, Given
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
-from crosslign.corpora.evaluations._graded import Graded, add_graded, grade_of
+from crosslign.corpora.evaluations._graded import Graded, add_graded, grade_lines, grade_of
 from crosslign.corpora.readers._lines import check_text, first_missing, read_lines
 from crosslign.corpora.readers._parts import TextFile, all_parts
 from crosslign.errors import InputError
@@ -78,7 +78,8 @@ def _of_lines(kinds: Mapping[str, TextFile], pair: str) -> list[Graded]:
     lacking = [kind for kind in ("src", "mt", "da") if kind not in kinds]
     if lacking:
         raise InputError(f"file test21.{lacking[0]} of {pair} is missing", where=next(iter(kinds.values())).at())
-    sides = {kind: list(read_lines(part)) for kind, part in kinds.items()}
+    sides = {kind: list(read_lines(part)) for kind, part in kinds.items() if kind != "da"}
+    sides["da"] = grade_lines(kinds["da"], len(sides["src"]))
     if len({len(lines) for lines in sides.values()}) != 1:
         why = ", ".join(f"test21.{kind} has {len(lines):,}" for kind, lines in sorted(sides.items()))
         raise InputError(

@@ -8,7 +8,7 @@ from typing import Annotated
 from crosslign.console import number_of
 from crosslign.corpora import EVALUATIONS, Given
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
-from crosslign.corpora.evaluations._graded import Graded, add_graded, grade_of
+from crosslign.corpora.evaluations._graded import Graded, add_graded, grade_lines, grade_of
 from crosslign.corpora.readers._lines import check_text, first_missing, read_lines
 from crosslign.corpora.readers._parts import TextFile, all_parts
 from crosslign.errors import InputError
@@ -30,8 +30,8 @@ def read(given: Given, *, year: Annotated[int, Ge(12), Le(16)]) -> Evaluation:
     never released.
 
     Args:
-        given.files: official files, or archives of them: in a folder `STS<year>-en-test`, or as SemEval gave them out, with the year in their
-            own names (`STS2016.input.headlines.txt`), or without any (`STS.input.headlines.txt`), where no name says a year.
+        given.files: official files, or archives of them: in a folder `STS<year>-en-test`, or as SemEval gave them out, with the year in
+            their own names (`STS2016.input.headlines.txt`), or without any (`STS.input.headlines.txt`), where no name says a year.
         given.langs: English, whatever it says.
         year: 12 to 16.
 
@@ -45,13 +45,15 @@ def read(given: Given, *, year: Annotated[int, Ge(12), Le(16)]) -> Evaluation:
         if named == str(year) or not any(years):
             if match["half"] in halves.setdefault(match["subset"], {}):
                 both = f"{halves[match['subset']][match['half']].name} and {part.name}"
-                raise InputError(f"two {match['half']} files of {match['subset']}", where=given.name, why=both, do="Name the files of one year")
+                raise InputError(
+                    f"two {match['half']} files of {match['subset']}", where=given.name, why=both, do="Name the files of one year"
+                )
             halves[match["subset"]][match["half"]] = part
     if not halves:
         raise InputError(
             f"no files of STS{year}",
             where=given.name,
-            why=f"expected names like STS{year}-en-test/STS.input.headlines.txt, STS20{year}.input.headlines.txt or STS.input.headlines.txt",
+            why=f"expected STS{year}-en-test/STS.input.headlines.txt, STS20{year}.input.headlines.txt or STS.input.headlines.txt",
         )
     builder = EvaluationBuilder(given.name)
     for subset, found in sorted(halves.items()):
@@ -64,9 +66,8 @@ def read(given: Given, *, year: Annotated[int, Ge(12), Le(16)]) -> Evaluation:
 
 
 def _graded(inputs: TextFile, grades: TextFile) -> list[Graded]:
-    pairs, scores = list(read_lines(inputs)), list(read_lines(grades))
-    while len(pairs) != len(scores) and not max(pairs, scores, key=len)[-1][1].strip():
-        max(pairs, scores, key=len).pop()  # blank lines behind the last pair; of equal files a blank grade is one that was not given
+    pairs = list(read_lines(inputs))
+    scores = grade_lines(grades, len(pairs))
     if len(pairs) != len(scores):
         why = f"{number_of(len(pairs), 'pair')}, {number_of(len(scores), 'grade')}"
         raise InputError(

@@ -9,6 +9,7 @@ from crosslign.console import number_of
 from crosslign.corpora import EVALUATIONS, Given
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.evaluations._aligned import evenly
+from crosslign.corpora.evaluations._graded import grade_lines
 from crosslign.corpora.readers._fields import finite
 from crosslign.corpora.readers._lines import check_text, first_missing, read_lines
 from crosslign.errors import InputError
@@ -49,7 +50,8 @@ def read(given: Given) -> Evaluation:
 
 def _graded(subset: str, inputs: Path, grades: Path) -> list[tuple[int, str, str, float]]:
     """Return (line, first, second, grade) of every graded pair."""
-    pairs, scores = list(read_lines(inputs)), list(read_lines(grades))
+    pairs = list(read_lines(inputs))
+    scores = grade_lines(grades, len(pairs))
     if len(scores) > len(pairs) or (len(scores) < len(pairs) and subset not in UNGRADED_REST):
         where, why = (
             first_missing({inputs: len(pairs), grades: len(scores)}),

@@ -4,12 +4,12 @@ r"""Lines of text, read by one policy.
 - A byte order mark at the start of the file is dropped.
 - Bytes that are no UTF-8, NUL, and a line of more than 64 MiB are an error that names file and line.
 - `.gz`, `.bz2`, `.xz` and `.zst`, and members of archives, are unpacked on the way; an empty file is an error.
-- A line without text is yielded: the reader decides, and mostly refuses it.
+- A line without text is yielded: the reader decides, and mostly refuses it. Blank lines behind the last one with text are none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
@@ -26,23 +26,37 @@ from crosslign.errors import InputError
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 AT_ONCE = 1 << 18
 """Bytes that are unpacked, decoded and checked at once: as Python strings they take some megabytes."""
+MOST_BLANK = 1000
+"""Blank lines behind the last one with text that are none; more are told."""
 LONGEST = 1 << 26
 """Bytes of a line, as unpacked: some kilobytes of a packed file could else fill all memory."""
 
 
-def read_lines(source: Path | TextFile) -> Iterator[tuple[int, str]]:
+def read_lines(source: Path | TextFile, *, blank_end: bool = False) -> Iterator[tuple[int, str]]:
     """Yield (line number from 1, text) of a file or of a member of an archive, without the line's end.
+
+    Args:
+        source: the file.
+        blank_end: yield blank lines behind the last one with text, too: where a blank line says something. All of a blank file are yielded.
 
     Raises:
         InputError: the file is missing, empty, damaged, not UTF-8, holds NUL or a line beyond `LONGEST`; the place is `file:line`.
     """
     part = source if isinstance(source, TextFile) else TextFile(source.name, source)
-    number = 0
+    number, said, waiting = 0, 0, list[tuple[int, str]]()
     with open_part(part) as stream:
         for block in _blocks(stream):
-            for text in _split(block) or _checked(block, part, number):
+            for text in map(str, _split(block) or _checked(block, part, number)):
                 number += 1
-                yield number, str(text)
+                if not (blank_end or text.strip() or len(waiting) == MOST_BLANK):
+                    waiting.append((number, text))
+                    continue
+                if waiting:
+                    yield from waiting
+                    waiting.clear()
+                yield number, text
+                said = number
+    yield from () if said else waiting
     if not number:
         raise InputError("the file is empty", where=part.at(), do=AGAIN)
 
@@ -72,6 +86,24 @@ def read_columns(source: Path | TextFile, rows: int, *, skip_broken: bool = Fals
         raise InputError("the file is empty", where=part.at(), do=AGAIN)
     if len(rest := pa.concat_arrays(waiting)):
         yield rest
+
+
+def without_blank_end(chunks: Iterable[tuple[pa.Array, ...]]) -> Iterator[tuple[pa.Array, ...]]:
+    """Yield columns of aligned lines, a chunk at a time, without the lines at the end of the last one that are blank in all of them.
+
+    A file that is blank as a whole is yielded as it is.
+    """
+    held: tuple[pa.Array, ...] = ()
+    some = False
+    for chunk in chunks:
+        if held:
+            yield held
+            some = True
+        held = chunk
+    if held:
+        told = np.flatnonzero(~np.logical_and.reduce([blank(texts.fill_null("-")) for texts in held]))
+        end = int(told[-1]) + 1 if len(told) else 0 if some else len(held[0])
+        yield tuple(texts[:end] for texts in held)
 
 
 def _blocks(stream: IO[bytes]) -> Iterator[bytes]:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from crosslign.corpora import READERS
 from crosslign.corpora.readers._left_out import BROKEN, EMPTY, leave_out
-from crosslign.corpora.readers._lines import left_after, read_columns
+from crosslign.corpora.readers._lines import blank, left_after, read_columns, without_blank_end
 from crosslign.corpora.readers._parts import TextFile, all_parts, bare_name
 from crosslign.corpora.readers._tables import ROWS, line_ids, table_of
 from crosslign.errors import InputError
@@ -49,7 +49,7 @@ def read(
     parts = all_parts(files)
     first, second = (part_of(parts, lang, (sides or {}).get(lang, ""), (codes or {}).get(lang, lang), corpus) for lang in langs)
     number = 1
-    for own, other in _in_step(first, second, corpus, skip_broken):
+    for own, other in without_blank_end(_in_step(first, second, corpus, skip_broken)):
         whole = np.asarray(own.is_valid()) & np.asarray(other.is_valid())
         left = left_after(own, skip_empty, first, number) & left_after(other, skip_empty, second, number)
         leave_out(BROKEN, int((~whole).sum()))
@@ -82,12 +82,13 @@ def part_of(parts: Sequence[TextFile], lang: str, name: str, code: str, corpus: 
 def _in_step(first: TextFile, second: TextFile, corpus: str, skip_broken: bool) -> Iterator[tuple[pa.Array, pa.Array]]:
     """Yield as many lines of each file at a time."""
     columns = (read_columns(part, ROWS, skip_broken=skip_broken) for part in (first, second))
-    for own, other in zip_longest(*columns, fillvalue=()):
-        if len(own) != len(other):
+    for own, other in zip_longest(*columns, fillvalue=pa.array([], pa.string())):
+        least = min(len(own), len(other))
+        if not blank(max(own, other, key=len)[least:].fill_null("-")).all():  # blank ones behind the last pair are none
             counts = [sum(map(len, read_columns(part, ROWS, skip_broken=True))) for part in (first, second)]
             raise InputError(
                 "the two sides have unequal numbers of lines",
                 where=corpus,
                 why=f"{first.name} has {counts[0]:,}, {second.name} has {counts[1]:,}",
             )
-        yield own, other
+        yield own[:least], other[:least]

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from crosslign.corpora import READERS
 from crosslign.corpora.readers._left_out import BROKEN, EMPTY, leave_out
-from crosslign.corpora.readers._lines import left_after, read_columns
+from crosslign.corpora.readers._lines import left_after, read_columns, without_blank_end
 from crosslign.corpora.readers._parts import Members, TextFile, parts_of
 from crosslign.corpora.readers._tables import ROWS, line_ids, table_of
 from crosslign.errors import InputError
@@ -51,7 +51,7 @@ def read(
 
 def _tables(part: TextFile, corpus: str, lang: str, skip_empty: bool, skip_broken: bool) -> Iterator[pa.Table]:
     number = 1
-    for texts in read_columns(part, ROWS, skip_broken=skip_broken):
+    for (texts,) in without_blank_end((column,) for column in read_columns(part, ROWS, skip_broken=skip_broken)):
         left = left_after(texts, skip_empty, part, number)
         leave_out(BROKEN, texts.null_count)
         leave_out(EMPTY, len(left) - int(left.sum()) - texts.null_count)

@@ -253,6 +253,15 @@ def test_bucc(tmp_path, packed):
     assert evaluation.gold["split"].to_pylist() == ["sample"] * 2
 
 
+@pytest.mark.parametrize(("split", "called"), [("sample", "dev"), ("training", "test")])
+def test_bucc_under_the_names_of_xtremes_script(tmp_path, split, called):
+    official = read("bucc", bucc_files(tmp_path, {name.replace("sample", split): text for name, text in BUCC.items()}), ["de"], split=split)
+    theirs = bucc_files(tmp_path, {name.replace("sample", called): text for name, text in BUCC.items()})
+    found = read("bucc", theirs, ["de"], split=split)
+    assert found.items.equals(official.items)
+    assert found.gold.equals(official.gold)
+
+
 def test_bucc_limit_shrinks_gold_and_the_rest_alike(tmp_path):
     evaluation = read("bucc", bucc_files(tmp_path, BUCC), ["de"], limit=1, split="sample")
     assert [row["item_id"] for row in evaluation.items.to_pylist()] == ["de-1", "de-2", "en-2", "en-3"]

@@ -311,7 +311,14 @@ def test_a_premise_is_one_in_all_languages_also_where_two_are_translated_alike(o
     """Resample i of an average holds the same items in every language only where all have the same clusters."""
     premises = {"en": ["Uh-huh.", "Mhm.", "No."], "de": ["Aha.", "Aha.", "Nein."]}
     rows = [
-        {"id": f"{lang}{at}", "a_lang": lang, "a_text": premises[lang][at // 2], "b_lang": lang, "b_text": f"{lang} {at}", "label": [float(at % 2)]}
+        {
+            "id": f"{lang}{at}",
+            "a_lang": lang,
+            "a_text": premises[lang][at // 2],
+            "b_lang": lang,
+            "b_text": f"{lang} {at}",
+            "label": [float(at % 2)],
+        }
         | {"group": f"pair{at}"}
         for lang in premises
         for at in range(6)

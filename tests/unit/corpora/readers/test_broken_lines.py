@@ -56,7 +56,7 @@ def test_one_broken_line_costs_one_pair(tmp_path, bad, count):
 
 
 def test_broken_and_empty_lines_are_counted_apart(tmp_path):
-    files = {"a.txt": b"one\n\n\xff\ntwo\n \n"}
+    files = {"a.txt": b"one\n\n\xff\n \ntwo\n \n"}
     with pytest.raises(InputError, match=r"a\.txt:3"):
         read(tmp_path, "text_lines", ["en"], files, skip_empty=True)
     with pytest.raises(InputError, match=r"a\.txt:2"):
