@@ -54,7 +54,7 @@ from crosslign.config.tokenised import copies, copy_of, key_of
 from crosslign.config.trials import choice_recipe, trials_of
 from crosslign.config.versions import job_versions
 from crosslign.files.atomic import in_words
-from crosslign.files.home import require_plain_path
+from crosslign.files.home import name_user, require_plain_path
 from crosslign.files.lineage import is_sidecar, sidecar_of
 from crosslign.paths import EVALUATION_FILES
 from crosslign.jobs.alone import ENGINE_VARIABLE, engine_mark
@@ -191,6 +191,7 @@ end_on_hangup()
 if workflow.is_main_process:
     with ends_in_words():
         require_plain_path(ROOT, Path(sys.executable))
+    name_user()
     logger.addHandler(failures)
     os.environ[ENGINE_VARIABLE] = engine_mark()
     for mirror in filter(lambda folder: not folder.is_dir(), project.mirrors):

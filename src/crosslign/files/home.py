@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 from pathlib import Path
 
@@ -30,6 +31,14 @@ def own_folder(text: str) -> Path:
     own = with_home(text)
     found = own_or_catalog(own, text)
     return own if found == own else Path(os.path.relpath(found))
+
+
+def name_user() -> None:
+    """Call a user of whom this machine knows no name, as in containers, by the number: Snakemake asks for a name and ends without one."""
+    try:
+        getpass.getuser()
+    except (KeyError, OSError):  # OSError from Python 3.13 on
+        os.environ["USER"] = str(os.getuid())
 
 
 UNQUOTABLE = set('$`"\\{}\n')
