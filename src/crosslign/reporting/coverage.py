@@ -20,12 +20,16 @@ ORDER = (RUNNABLE, OTHER, UNPROVED, NOT_QUICK, DASH)
 """States of a printed figure; of the states of several cells that show it, the first one counts."""
 HEAD = """# What can be run of each paper
 
-Written by `crosslign coverage --configfile config/paper.yaml > docs/papers/coverage.md`, from the configuration alone; a test holds it.
+`crosslign coverage --configfile config/paper.yaml > docs/papers/coverage.md` writes this page from the configuration alone; a test compares it.
 
-A *cell* is one printed figure of a table. It is *runnable* where a cell of ours stands beside it without a reason against it, every source
-of its data says where address and format can be read (`evidence:` in the catalog), it has a value at scale quick, too, and no
-footnote marks it (`measures_other: true`) as a measurement of something else. A figure that two rows show is counted once, by the better
-of them.
+A *cell* is one printed figure of a table. It is *runnable* if all of this holds:
+
+- a cell of ours stands beside it, without a reason against it;
+- every source of its data names the place that documents address and format (`evidence:` in the catalog);
+- it also has a value at scale quick;
+- no footnote marks it (`measures_other: true`) as a measurement of something else.
+
+If two rows show a figure, the better one counts, once.
 """
 
 
