@@ -180,7 +180,7 @@ class Registry(Generic[T]):
     `moses` of the extension point's package; adding one is adding that module. Modules load when first asked for.
 
     Its version is a number that a person raises when results change: it alone, and not the code, makes what depends on the
-    implementation again (docs/trust.md, What is made again).
+    implementation again (docs/trust.md, What reruns).
 
     Args:
         kind: what is registered, in the singular, as error messages name it.

@@ -11,14 +11,14 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 PAGE = ROOT / "docs" / "faults.md"
 HEAD = """\
-# Faults, and what comes of them
+# Faults, and their results
 
-Each is injected for real: processes are killed by signal, disks are small tmpfs mounts, servers misbehave on loopback, archives and
-configurations are hostile. What is measured is the end: the same command again, and the hashes of all tables beside those of an
-undisturbed run. `make test` runs what takes seconds, `make test-faults` all of it, `make soak` kills a run at 25 random moments.
-[Promises](promises.md) sums up what follows from it. This page is made of `tests/faults/faults.yaml`.
+Tests inject each fault for real: they kill processes by signal, mount small disks, and run faulty servers on loopback; archives and
+configurations are hostile. Then they type the same command again, and compare the hashes of all tables with those of an
+undisturbed run. `make test` runs the tests that take seconds, `make test-faults` all of them; `make soak` kills a run at 25 random moments.
+[Promises](promises.md) lists what follows. This page is generated from `tests/faults/faults.yaml`.
 
-| | fault | what comes of it | tests |
+| | fault | result | tests |
 |---|---|---|---|
 """
 
