@@ -41,7 +41,7 @@ def computed_in(precision: str, device: str) -> str:
         device: type of torch's device.
     """
     if precision == "tf32" and device != "cuda":
-        log.warning("only NVIDIA's GPUs multiply in tf32: fp32 instead, which is more exact")
+        log.warning("only NVIDIA's GPUs have tf32 products: fp32 instead, which is more exact")
         return "fp32"
     if precision != "bf16" or device != "cpu":
         return precision
@@ -49,7 +49,7 @@ def computed_in(precision: str, device: str) -> str:
 
     if torch.backends.mkldnn.is_available() and torch.ops.mkldnn._is_mkldnn_bf16_supported():  # type: ignore[no-untyped-call]
         return precision
-    log.warning("this CPU multiplies no bf16: fp32 instead", extra=ONLY_IN_FILE)
+    log.warning("this CPU has no bf16 products: fp32 instead", extra=ONLY_IN_FILE)
     return "fp32"
 
 

@@ -52,7 +52,7 @@ class Progress:
             self.done += number
             self._skipped += number
         if number:
-            log.info("going on behind %d %s that were %s before", number, self._what, self._verb)
+            log.info("continuing after %d %s that were %s before", number, self._what, self._verb)
 
     def add(self, number: int) -> None:
         """Count what was done, and log now and then."""

@@ -44,7 +44,7 @@ def publish(folder: Path, card: str, name: str, *, public: bool) -> str:
     except HFValidationError as error:
         raise InputError(f"{name!r} is no name of a repository", where="NAME", why=str(error), do="Write organisation/name") from error
     if not public and not _again(api.repo_info, name, tries)(name).private:
-        raise InputError("the repository is public", where=name, do="Say --public where everybody may read the model, or name another one")
+        raise InputError("the repository is public", where=name, do="Give --public if everybody may read the model, or name another one")
     contents: Mapping[str, str | Path | bytes] = {
         **{path.relative_to(folder).as_posix(): path for path in files_below(folder)},
         CARD: card.encode(),

@@ -133,7 +133,9 @@ class ObjectiveLoss(nn.Module):
         super().__init__()
         if isinstance(model, Mapping | list | tuple):
             do = "Train one model, or the published form by a recipe of this project"
-            raise InputError("one encoder is trained here", where="model", why="MoCo-BERT as published has one a language", do=do)
+            raise InputError(
+                "only one encoder can be trained here", where="model", why="MoCo-BERT as published has one for each language", do=do
+            )
         self.model, self.langs, self.seed = model, dict(langs or {}), seed
         entries = [terms] if isinstance(terms, Mapping) else list(terms)
         for entry in entries:
@@ -179,7 +181,7 @@ class ObjectiveLoss(nn.Module):
             vectors = {}
             for name, item in inputs.items():
                 if item.pair_texts is not None:
-                    raise InputError("pairs are not read as one here", where=f"term {term.name}", do="Set encode: sentences")
+                    raise InputError("pairs cannot be encoded as one text here", where=f"term {term.name}", do="Set encode: sentences")
                 if item.keys and keys is None:
                     keys = self._keys(texts, features)
                 vectors[name] = (keys if item.keys and keys else queries).of(name, item)
@@ -239,13 +241,13 @@ class ObjectiveLoss(nn.Module):
         """
         path = Path(folder) / STATE_FILE
         if not path.is_file():
-            raise InputError("no state of the loss is there", where=str(path), do="Pass callbacks=[LossState(loss)] to the trainer")
+            raise InputError("the state of the loss is missing", where=str(path), do="Pass callbacks=[LossState(loss)] to the trainer")
         try:
             state = load_file(path)
             step = int(state.pop(STEP))
             self.parts.load_state_dict(state)
         except (RuntimeError, KeyError, SafetensorError) as error:
-            raise InputError("the state is of another loss", where=str(path), why=" ".join(str(error).split())[:200]) from error
+            raise InputError("the state belongs to another loss", where=str(path), why=" ".join(str(error).split())[:200]) from error
         self.step, self._moved = step, -1
 
 

@@ -70,7 +70,7 @@ def ends_well(process, seconds=600):
 def went_on_under_its_number(project, training, job, undisturbed):
     last = training.jobs()[-1]
     assert (last.id, last.state, last.fields["Restarts"]) == (job.id, "COMPLETED", "1")
-    assert "going on after step" in project.job_log("train_system", RUN)
+    assert "continuing after step" in project.job_log("train_system", RUN)
     assert project.weights(RUN) == undisturbed
 
 
@@ -80,7 +80,7 @@ def test_a_cancelled_training_comes_back_and_ends_in_the_same_bytes(cluster, pro
     ends_well(process)
     cancelled, again = training.jobs()
     assert (cancelled.id, cancelled.state, again.state) == (job.id, "CANCELLED", "COMPLETED")
-    assert "going on after step" in project.job_log("train_system", RUN)
+    assert "continuing after step" in project.job_log("train_system", RUN)
     assert project.weights(RUN) == undisturbed
 
 
@@ -95,7 +95,7 @@ def test_a_training_over_its_time_is_warned_saved_and_goes_on(cluster, project, 
     assert states[0] in ("TIMEOUT", "FAILED")
     assert states[-1] == "COMPLETED"
     assert training.jobs()[1].minutes > job.minutes
-    assert "going on after step" in project.job_log("train_system", RUN)
+    assert "continuing after step" in project.job_log("train_system", RUN)
     assert project.weights(RUN) == undisturbed
 
 
@@ -129,7 +129,7 @@ def test_a_training_that_is_pre_empted_for_good_is_tried_again_and_ends_in_the_s
     ends_well(process)
     pre_empted, again = training.jobs()
     assert (pre_empted.id, pre_empted.state, again.state) == (job.id, "PREEMPTED", "COMPLETED")
-    assert "going on after step" in project.job_log("train_system", RUN)
+    assert "continuing after step" in project.job_log("train_system", RUN)
     assert project.weights(RUN) == undisturbed
 
 
@@ -150,7 +150,7 @@ def test_a_killed_snakemake_leaves_a_lock_that_is_explained_and_goes_on(cluster,
     wait_for(lambda: not cluster.active(), 120, "the job does not end")
     assert [(each.id, each.state) for each in training.jobs()] == [(job.id, "CANCELLED")]
     project.run(targets=[TARGET])
-    assert "going on after step" in project.job_log("train_system", RUN)
+    assert "continuing after step" in project.job_log("train_system", RUN)
     assert project.weights(RUN) == undisturbed
 
 
@@ -162,7 +162,7 @@ def test_ctrl_c_ends_the_jobs_too_and_the_same_command_goes_on(cluster, project,
     wait_for(lambda: not cluster.active(), 60, "the job runs on")
     assert [(each.id, each.state) for each in training.jobs()] == [(job.id, "CANCELLED")]
     project.run(targets=[TARGET])
-    assert "going on after step" in project.job_log("train_system", RUN)
+    assert "continuing after step" in project.job_log("train_system", RUN)
     assert project.weights(RUN) == undisturbed
 
 

@@ -157,7 +157,7 @@ def test_f07_a_trickle_that_never_falls_silent_is_given_up_after_six_tries(dest,
             while not stop.wait(0.05):
                 link.sendall(b"x")
 
-    with serving(trickle) as url, pytest.raises(NetworkError, match=r"corpus\.zip comes too slowly.*bytes in \d+ s"):
+    with serving(trickle) as url, pytest.raises(NetworkError, match=r"corpus\.zip arrives too slowly.*bytes in \d+ s"):
         get(url, dest)
     stop.set()
     assert len(tries) == 6

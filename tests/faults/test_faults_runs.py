@@ -56,7 +56,7 @@ def test_f01_a_job_killed_in_its_work_leaves_no_final_name_and_the_same_command_
     assert not (mini.results / "tables").exists()
     assert work.exists()
     mini.finish()
-    assert "going on after step" in (mini.results / "logs/train_system/F-A-s42.log").read_text()
+    assert "continuing after step" in (mini.results / "logs/train_system/F-A-s42.log").read_text()
     assert mini.tables() == undisturbed.tables()
     assert mini.artefacts() == undisturbed.artefacts()
     assert mini.leftovers() == []

@@ -52,7 +52,7 @@ def test_f38_secrets_of_the_environment_stand_in_no_page_archive_or_message(copy
     assert any(secrets[0] in request.get("authorization", "") for request in site.requests), at_hub.stdout[-3000:]
     at_proxy = copy.run("results/mini/encoders/of_hub", check=False, **given, **dead)
     for failed in (at_hub, at_proxy):
-        assert "of_hub' could not be had from the hub" in failed.stdout, failed.stdout[-3000:]
+        assert "of_hub' could not be downloaded from the hub" in failed.stdout, failed.stdout[-3000:]
     code = f"from crosslign.cli.main import main; print([main(command) for command in {COMMANDS!r}])"
     environment = copy.environment(**given)
     command = subprocess.run([sys.executable, "-c", code], cwd=copy.folder, env=environment, capture_output=True, text=True, check=True)

@@ -257,7 +257,7 @@ def test_two_gpus_encode_side_by_side_and_go_on_when_one_process_was_killed(two_
         return real(self, line)
 
     monkeypatch.setattr(shards._Worker, "ask", killed_at_its_second)
-    with pytest.raises(ResourceError, match="goes on behind the shards"):
+    with pytest.raises(ResourceError, match="continues after the finished shards"):
         embed("x.npy")
     found, counts = embed("x.npy")
     expected = encode(Model.load({"main": tiny_encoder / "main"}), texts, ["en"] * len(texts), READOUT)

@@ -39,7 +39,7 @@ def test_what_an_earlier_run_did_says_nothing_of_the_speed(clock, caplog):
     clock[0] += 20
     counted.add(100)
     assert [record.message for record in caplog.records] == [
-        "going on behind 500 texts that were encoded before",
+        "continuing after 500 texts that were encoded before",
         "encoded 600 of 1000 texts, 5/s, 1 min 20 s left",
     ]
 

@@ -287,7 +287,7 @@ def test_a_checkpoint_without_the_state_of_the_loss_is_not_resumed(rows, sentenc
     term, parts = {"objective": "momentum_contrast", "queue": "queue"}, {"queue": QUEUE}
     trained(sentence_encoder, rows["pairs"], tmp_path / "run", term, parts, 2)
     (tmp_path / "run" / "checkpoint-2" / "crosslign_loss.safetensors").unlink()
-    with pytest.raises(InputError, match="no state of the loss"):
+    with pytest.raises(InputError, match="the state of the loss is missing"):
         trained(sentence_encoder, rows["pairs"], tmp_path / "run", term, parts, 4, resume=str(tmp_path / "run" / "checkpoint-2"))
 
 
@@ -322,7 +322,7 @@ def test_what_has_no_place_here_is_refused_by_name(term, said, sentence_encoder)
 
 
 def test_several_models_pairs_read_as_one_and_batches_without_texts_are_refused(rows, sentence_encoder):
-    with pytest.raises(InputError, match="one a language"):
+    with pytest.raises(InputError, match="one for each language"):
         ObjectiveLoss({"en": sentence_encoder, "zh": sentence_encoder}, {"objective": "infonce"})
     features, labels = collated(sentence_encoder, rows["labelled"], range(4))
     with pytest.raises(InputError, match="encode: sentences"):

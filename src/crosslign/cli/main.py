@@ -18,8 +18,8 @@ from crosslign.files.atomic import in_words
 from crosslign.version import __version__
 
 EXIT_CODES = (
-    "exit codes: 0 done; 1 verify found something that is not whole, doctor something in the way; 2 wrong input; 3 network; "
-    "4 disk, memory or device; 130 Ctrl-C; of mine, those of Snakemake"
+    "exit codes: 0 done; 1 verify found a result that is not whole, or doctor a problem; 2 wrong input; 3 network; "
+    "4 disk, memory or device; 130 Ctrl-C; mine ENTRY returns Snakemake's code"
 )
 
 

@@ -52,7 +52,7 @@ class PrintableStream:
                 return
             if isinstance(error, BrokenPipeError):
                 raise
-            raise ResourceError("what the command prints cannot be written", where=self._stream.name, why=str(error.strerror)) from error
+            raise ResourceError("the output of the command cannot be written", where=self._stream.name, why=str(error.strerror)) from error
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)

@@ -39,7 +39,7 @@ def _refuse(name: str, entry: Mapping[str, Any], source: Mapping[str, Any], file
         if file.endswith(NOT_IN_LINES):
             raise InputError(f"{file} is no text in lines", where=where, why="a cut archive cannot be opened")
         if not bytes_of(files[file]):
-            raise InputError(f"nobody said how large {file} is", where=where, do="Write `about_bytes` of it")
+            raise InputError(f"the size of {file} is unknown", where=where, do="Write `about_bytes` of it")
 
 
 def with_heads(sources: Entries, corpora: Entries, *, stand_in: bool) -> tuple[dict[str, Any], dict[str, Any]]:

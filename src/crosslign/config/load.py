@@ -113,7 +113,7 @@ def _join_papers(
             for name, entry in content.get(section, {}).items():
                 if name in joined[section]:
                     raise InputError(
-                        f"{section[:-1]} {name!r} stands in two papers",
+                        f"{section[:-1]} {name!r} is in two papers",
                         where=loader.files[relative].where([section, name]),
                         why=f"also in {paper_of[name]}",
                     )

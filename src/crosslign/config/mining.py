@@ -136,7 +136,7 @@ def _check_calibration(entry: Mapping[str, Any], where: str) -> None:
         raise InputError(f"{' and '.join(given)} at once", where=where, why="each of them is a threshold", do="Keep one")
     if given and given != ["threshold"] and "plants" not in entry:
         do = "Name two files of known translations that stand in neither side: `plants: {source: dev.de, target: dev.en}`"
-        raise InputError(f"{given[0]} without plants", where=where, why="planted pairs tell it", do=do)
+        raise InputError(f"{given[0]} without plants", where=where, why="it is estimated from planted pairs", do=do)
 
 
 def _plants(entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -314,7 +314,7 @@ def require_there(project: Project, name: str) -> None:
                 what = "a folder, not a file of sentences" if file.is_dir() else "file is missing"
                 raise InputError(what, where=f"{where}.{_key(side)}", why=str(file))
     if reason := why_missing(project, *encoding_node(project, recipe)):
-        raise InputError(f"{recipe['system']} cannot be had", where=f"{where}.system", why=reason)
+        raise InputError(f"{recipe['system']} is not available", where=f"{where}.system", why=reason)
 
 
 def check_mining(project: Project) -> None:

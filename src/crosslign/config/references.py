@@ -286,7 +286,7 @@ def _check_figures(project: Project, files: Mapping[str, YamlFile]) -> None:
         untrained = [system for system in figure["from"] if system in project.encoders]
         if figure["kind"] == "curves" and untrained:
             where = where_of(files, file, ("figures", name, "from"))
-            raise InputError(f"{untrained[0]!r} has no curve", where=where, why="it is a base encoder, which nothing trains")
+            raise InputError(f"{untrained[0]!r} has no curve", where=where, why="it is a base encoder without a training")
 
 
 def _check_circles(project: Project, files: Mapping[str, YamlFile]) -> None:

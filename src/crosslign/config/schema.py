@@ -49,7 +49,7 @@ def _open_to_all(text: Any) -> bool:
     """
     query = text.partition("?")[2] if isinstance(text, str) else ""
     if found := next((name for name, _ in parse_qsl(query, keep_blank_values=True) if SECRET.search(name)), ""):
-        raise ValueError(f"its {found[:40]!r} looks like a secret, and would stand in lineage and logs; put the file into a mirror")
+        raise ValueError(f"its {found[:40]!r} looks like a secret, and would appear in lineage and logs; put the file into a mirror")
     return True
 
 
@@ -64,7 +64,7 @@ def _fetchable(text: Any) -> bool:
         return True
     parts = urlsplit(text)
     if "@" in parts.netloc:
-        raise ValueError("a user or password stands in it, and would stand in lineage and logs; put the files into a mirror")
+        raise ValueError("it holds a user or password, which would appear in lineage and logs; put the files into a mirror")
     if parts.scheme not in ("http", "https") or not parts.hostname or re.search(r"\s", text):
         raise ValueError("it begins with https:// or http:// and a host, and has no spaces")
     return bool(_open_to_all(text))

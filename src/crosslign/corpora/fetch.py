@@ -196,7 +196,7 @@ def _from_source(source: Mapping[str, Any], wanted: _Wanted, part: Path, patienc
     if len(failed) == 1:
         raise failed[0]
     why = "; ".join(f"{error.where}: {error.why}" for error in failed.values())
-    raise NetworkError(f"none of {number_of(len(failed), 'address')} gave it", where=wanted.where, why=why, do=failed[0].do) from failed[0]
+    raise NetworkError(f"none of {number_of(len(failed), 'address')} has it", where=wanted.where, why=why, do=failed[0].do) from failed[0]
 
 
 def _missing(name: str, wanted: _Wanted, error: NetworkError, problems: str) -> NetworkError:

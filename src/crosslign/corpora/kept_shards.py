@@ -111,7 +111,7 @@ def joined(folders: Sequence[Path]) -> Iterator[tuple[Staged, Counts]]:
         folder = folders[number % len(folders)]
         kept = _kept(_rows(folder, number))
         if kept is None:
-            raise InputError(f"shard {number} is not there, or damaged", where=str(folder), do="Remove the folder; its job then runs again")
+            raise InputError(f"shard {number} is not there, or damaged", where=str(folder), do="Remove the folder; its job then reruns")
         yield kept
 
 

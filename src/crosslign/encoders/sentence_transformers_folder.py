@@ -26,7 +26,7 @@ def read_modules(folder: Path) -> dict[str, Any]:
     """
     if not (folder / "modules.json").is_file():
         do = 'Say it: readout={"pooling": "mean"}'
-        raise InputError("a folder that does not say how its vectors are read", where=str(folder), why="modules.json is missing", do=do)
+        raise InputError("a folder without embedding settings", where=str(folder), why="modules.json is missing", do=do)
     kinds = [(module["type"].rpartition(".")[2], module["path"]) for module in read_json(folder / "modules.json")]
     poolings = [path for kind, path in kinds if kind == "Pooling"]
     if len(poolings) != 1:

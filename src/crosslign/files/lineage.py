@@ -139,7 +139,7 @@ def read_sidecar(path: Path) -> dict[str, Any]:
             "results of another version of crosslign",
             where=str(path),
             why=f"its lineage has form {found}, this version writes form {FORMAT}",
-            do="Move the results folder away, or set another `results:`; the next run makes it anew",
+            do="Move the results folder away, or set another `results:`; the next run makes it again",
         )
     if problem := _problem(content):
         raise InputError("not the lineage of an artefact", where=str(path), why=problem, do=DISCARD)

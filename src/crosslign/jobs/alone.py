@@ -88,7 +88,7 @@ def only_one(job_log: Path) -> Iterator[None]:
             raise ResourceError(
                 "another process is at this job and does not end",
                 where=str(job_log),
-                do=f"End it (fuser {path} names it); where its machine is gone and the lock stayed, remove that file",
+                do=f"End it (fuser {path} names it); if its machine is gone and the lock remained, remove that file",
             ) from error
     with held:
         yield

@@ -114,7 +114,7 @@ def _found(plan: _Plan) -> Neighbours:
         try:
             return plan.run()
         except BoundExceededError:
-            log.warning("a product in %s is farther off than its bound: starting again, more precisely", plan.step)
+            log.warning("a product in %s exceeds its error bound: starting again, more precisely", plan.step)
             plan = replace(plan, step=next(steps))
         except _ShareError as error:
             if not is_out_of_memory(error.cause):

@@ -75,7 +75,7 @@ def take_published(part: Part, name: str, encoder: Path, where: str) -> None:
     from safetensors import safe_open
 
     if not part.published:
-        do = "Leave start_from out: the part starts anew"
+        do = "Leave start_from out: the part starts from new weights"
         raise InputError("no encoder is published with such a part", where=where, why=f"kind {type(part).__name__}", do=do)
     found: dict[str, Tensor] = {}
     for file in sorted(encoder.glob("*.safetensors")):
@@ -83,7 +83,9 @@ def take_published(part: Part, name: str, encoder: Path, where: str) -> None:
             there = set(weights.keys())
             found |= {own: weights.get_tensor(other) for own, other in part.published.items() if other in there}
     if len(found) < len(part.published):
-        log.warning("%s: the encoder holds no %s; the part starts anew", where, ", ".join(sorted(set(part.published) - set(found))))
+        log.warning(
+            "%s: the encoder holds no %s; the part starts from new weights", where, ", ".join(sorted(set(part.published) - set(found)))
+        )
         return
     try:
         part.load_state_dict(found)

@@ -20,7 +20,8 @@ ORDER = (RUNNABLE, OTHER, UNPROVED, NOT_QUICK, DASH)
 """States of a printed figure; of the states of several cells that show it, the first one counts."""
 HEAD = """# What can be run of each paper
 
-`crosslign coverage --configfile config/paper.yaml > docs/papers/coverage.md` writes this page from the configuration alone; a test compares it.
+`crosslign coverage --configfile config/paper.yaml > docs/papers/coverage.md` writes this page from the configuration.
+A test compares it.
 
 A *cell* is one printed figure of a table. It is *runnable* if all of this holds:
 

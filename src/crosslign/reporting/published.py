@@ -197,7 +197,7 @@ def published_of(resolved: Mapping[str, Any], folder: Path) -> Published:
                 f"nothing is published for the row {row['label']!r}",
                 where=f"table {resolved['id']}",
                 why=f"no line of {folder / source}.csv fits its {row['published']!r} under any column",
-                do="Mend `published` of row or columns, or name the table whose figures are meant (`published_from`)",
+                do="Correct `published` of row or columns, or name the table that has the figures (`published_from`)",
             )
     return figures
 

@@ -44,7 +44,7 @@ def own_settings() -> dict[str, Any]:
         where = file.where([BY_RULE, rule])
         if not any(rule == name or rule.endswith(f"_{name}") for name in RULES) and not rule.startswith(STAND_IN_RULE):
             raise InputError(
-                f"no rule is called {rule!r}", where=where, why=nearest(rule, list(RULES)), do="mend its name: Snakemake ignores it"
+                f"no rule is called {rule!r}", where=where, why=nearest(rule, list(RULES)), do="correct its name: Snakemake ignores it"
             )
         if not isinstance(given, Mapping):
             raise InputError("resources are a mapping here", where=where, why=f"found {given!r}", do=do)

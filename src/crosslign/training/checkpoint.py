@@ -176,7 +176,7 @@ class Checkpoints:
         """Take over the last checkpoint, if there is one of this very run.
 
         One that is damaged is left aside with a warning, and the one before it is taken. One that was made with another recipe,
-        data, version or thread count is left aside with a warning that says which, and training starts anew.
+        data, version or thread count is left aside with a warning that says which, and training starts from the beginning.
 
         Args:
             model: the encoder.
@@ -194,10 +194,18 @@ class Checkpoints:
                 if not stale:
                     check(state)
             except (InputError, SafetensorError, OSError, KeyError, TypeError, AttributeError) as error:
-                log.warning("the checkpoint in %s cannot be read (%s): the one before it is used, or training starts anew", folder, error)
+                log.warning(
+                    "the checkpoint in %s cannot be read (%s): the one before it is used, or training starts from the beginning",
+                    folder,
+                    error,
+                )
                 continue
             if stale:
-                log.warning("the checkpoint at step %s was made with another %s: training starts anew", state["step"], ", ".join(stale))
+                log.warning(
+                    "the checkpoint at step %s was made with another %s: training starts from the beginning",
+                    state["step"],
+                    ", ".join(stale),
+                )
                 break
             return self._take_over(state, tensors, model, parts, optimiser)
         self._drop()
@@ -227,7 +235,7 @@ class Checkpoints:
         model.load_state_dict(tensors["model"])
         load_parts(parts, tensors["parts"])
         optimiser.load(tensors["optimiser"])
-        log.info("going on after step %d", state["step"])
+        log.info("continuing after step %d", state["step"])
         return state
 
     def _drop(self) -> None:

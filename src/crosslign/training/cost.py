@@ -77,9 +77,7 @@ def steps_within(budget: float, cost: Callable[[int], Cost], where: str) -> int:
     steps += spent + own - budget < budget - spent
     if steps == 0:
         why = f"a step takes {own:.3g} FLOPs, the budget is {budget:.3g}"
-        raise InputError(
-            "the budget does not suffice for one step", where=f"{where}: train.budget", why=why, do="Raise it, or lower `batch`"
-        )
+        raise InputError("the budget is too small for one step", where=f"{where}: train.budget", why=why, do="Raise it, or lower `batch`")
     return steps
 
 

@@ -263,7 +263,7 @@ class _Run:
             raise does_not_fit(error, largest_that_fits(error.sizes, lambda sizes: self.stepper.fits(error.step - 1, sizes)))
         self._load()
         self.stepper.micro_batches = smaller
-        log.warning("%s (%s): going on after step %d with %s", error, error.cause, self.done, smaller)
+        log.warning("%s (%s): continuing after step %d with %s", error, error.cause, self.done, smaller)
 
     def asked(self, flag: StopFlag, given_up: bool) -> tuple[bool, bool, bool]:
         """Tell what any rank knows: whether it was asked to stop, whether a checkpoint is due by its clock, whether a look was given up."""
@@ -367,7 +367,7 @@ def _loop(run: _Run, stop: StopFlag) -> None:
                 "training was asked to stop",
                 where=f"step {run.done} of {run.steps}",
                 why=stop.signal or "another rank was",
-                do="Run the same command again: it goes on from here",
+                do="Run the same command again to continue from here",
             )
         result, too_large = None, None
         try:

@@ -137,7 +137,7 @@ class Guards:
             raise CrosslignError(
                 reason,
                 where=f"step {done}",
-                why=f"so since step {first}",
+                why=f"it began at step {first}",
                 do=f"Lower the learning rate, or set train: guards: {guard.split(maxsplit=1)[0]} to mark to keep such a run",
             )
         log.warning("step %d: %s, since step %d%s", done, reason, first, ": training ends" if action == "stop" else "")

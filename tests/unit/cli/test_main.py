@@ -57,7 +57,7 @@ def test_a_full_disk_behind_the_output_is_an_error_in_words(tmp_path, unbuffered
             text=True,
             check=False,
         )
-    assert (done.stderr, done.returncode) == ("error: <stdout>: what the command prints cannot be written; No space left on device\n", 4)
+    assert (done.stderr, done.returncode) == ("error: <stdout>: the output of the command cannot be written; No space left on device\n", 4)
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])

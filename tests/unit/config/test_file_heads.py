@@ -49,7 +49,7 @@ def test_synthetic_data_have_no_beginnings():
     ("change", "said"),
     [
         ({"reader": "moses"}, "moses reads whole files"),
-        ({"files": ["unknown.txt"]}, "nobody said how large unknown.txt is"),
+        ({"files": ["unknown.txt"]}, "the size of unknown.txt is unknown"),
         ({"source": "packed"}, "a.zip is no text in lines"),
         ({"source": "hub"}, "this source gives whole files"),
     ],

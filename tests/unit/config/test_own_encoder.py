@@ -48,7 +48,7 @@ def test_it_runs_once_it_lies_there_or_was_prepared(project, folder):
 
 def test_a_mining_says_what_is_not_there(project):
     loaded = load_project(project)
-    with pytest.raises(InputError, match=rf"mine\.m_one\.system: P-A cannot be had; {REASON}"):
+    with pytest.raises(InputError, match=rf"mine\.m_one\.system: P-A is not available; {REASON}"):
         require_there(loaded, "m_one")
     (project / "models" / "own").mkdir(parents=True)
     require_there(load_project(project), "m_one")

@@ -149,5 +149,5 @@ def test_weights_that_torch_saved_come_where_the_format_says_so(hub, tiny_encode
 def test_a_repository_that_is_not_there_is_told_in_words(hub, tmp_path):
     _, _, prepare = hub
     done = prepare(tmp_path / "out", hub="org/other")
-    assert "could not be had from the hub" in done.stderr
+    assert "could not be downloaded from the hub" in done.stderr
     assert not (tmp_path / "out").exists()

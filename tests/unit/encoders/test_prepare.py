@@ -130,7 +130,7 @@ def test_one_file_inside_a_wheel_goes_through_its_format(tmp_path, e5s1_bytes):
     assert prepare_encoder("x", entry, files, tmp_path / "out")["blocks"] == 2
     with pytest.raises(InputError, match=r"unknown model format 'gguf'; allowed: e5s1, .*transformers_folder"):
         prepare_encoder("x", entry | {"format": "gguf"}, files, tmp_path / "no")
-    with pytest.raises(InputError, match="no model folder"):
+    with pytest.raises(InputError, match="not a model folder"):
         prepare_encoder("x", entry | {"format": "transformers_folder"}, files, tmp_path / "no")
     assert not (tmp_path / "no").exists()
 

@@ -150,9 +150,9 @@ def test_codes_of_two_and_three_letters_are_one_language(project):
 
 def test_a_file_that_somebody_changed_is_not_written_over(project, tmp_path, capsys):
     assert main(["pair", "en-is", "--directory", str(tmp_path), "--encoder", "minilm_l6"]) == 0
-    assert "build it by: snakemake --cores all pair_en_is" in capsys.readouterr().out
+    assert "build it with: snakemake --cores all pair_en_is" in capsys.readouterr().out
     assert main(["pair", "en-is", "--directory", str(tmp_path)]) == 2
-    assert "the file is there" in capsys.readouterr().err
+    assert "the file exists already" in capsys.readouterr().err
     assert main(["pair", "english", "--directory", str(tmp_path)]) == 2
     assert "'english' is no pair of languages" in capsys.readouterr().err
     assert main(["pair", "eng-isl", "--directory", str(tmp_path)]) == 2

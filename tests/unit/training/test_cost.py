@@ -87,7 +87,5 @@ def test_steps_come_as_near_as_they_can():
         return Cost(flops=10.0 + step)  # 10, 21, 33, 46 …
 
     assert [steps_within(flops, cost, "S") for flops in (6, 10, 14, 16, 21, 27.5, 33)] == [1, 1, 1, 2, 2, 3, 3]
-    with pytest.raises(
-        InputError, match=r"S: train\.budget: the budget does not suffice for one step; a step takes 10 FLOPs, the budget is 4"
-    ):
+    with pytest.raises(InputError, match=r"S: train\.budget: the budget is too small for one step; a step takes 10 FLOPs, the budget is 4"):
         steps_within(4, cost, "S")

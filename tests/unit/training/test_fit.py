@@ -310,7 +310,7 @@ def test_a_part_starts_from_what_the_encoder_was_published_with(tiny_encoder, tm
     weight = torch.arange(model.dimension**2, dtype=torch.float32).view(model.dimension, -1)
     save_file({"roberta.x": weight}, folder / "model.safetensors")
     fresh = build_parts(trial.recipe(parts=entry, seed=9), model, folder.parent)["mlp"]
-    assert "holds no dense.bias, dense.weight; the part starts anew" in caplog.text
+    assert "holds no dense.bias, dense.weight; the part starts from new weights" in caplog.text
     save_file({"mlp.dense.weight": weight, "mlp.dense.bias": weight[0].clone()}, folder / "model.safetensors")
     taken = build_parts(trial.recipe(parts=entry, seed=9), model, folder.parent)["mlp"]
     assert torch.equal(taken.dense.weight, weight)

@@ -101,7 +101,7 @@ def test_another_number_of_processes_starts_anew_and_says_so(forks, tiny_encoder
     for name, ranks, number, code in (("whole", 1, 0, 0), ("run", 2, 2, 75), ("run", 1, 0, 0)):
         given = {"cut_short": number, "out": str(tmp_path / name), "checkpoints": str(tmp_path / f"{name}-work")}
         said = _start(forks, settings | given, tmp_path / "settings.json", ranks, code)
-    assert "checkpoint at step 4 was made with another ranks: training starts anew" in said
+    assert "checkpoint at step 4 was made with another ranks: training starts from the beginning" in said
     assert trial.weights(tmp_path / "run") == trial.weights(tmp_path / "whole")
 
 

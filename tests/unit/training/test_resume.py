@@ -121,7 +121,7 @@ def test_a_training_goes_on_under_the_same_version(train, monkeypatch, caplog, t
         recipe = {**recipe, "train": {**recipe["train"], "smoothing": 0.0}}
     caplog.set_level("INFO")
     _, resumed = train(recipe, "run")
-    assert "going on after step" in caplog.text
+    assert "continuing after step" in caplog.text
     assert trial.weights(whole) == trial.weights(resumed)
 
 
@@ -182,7 +182,7 @@ def test_a_checkpoint_of_something_else_is_left_with_a_word(tiny_encoder, pairs_
     if what == "versions":
         monkeypatch.setattr(module, "versions", lambda: {"torch": "0.0"})
     assert train(f"train_system@1 infonce@{2 if what == 'version' else 1}", 0.1 if what == "base" else 0.0)["steps"] == 6
-    assert f"the checkpoint at step 3 was made with another {what}: training starts anew" in caplog.text
+    assert f"the checkpoint at step 3 was made with another {what}: training starts from the beginning" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(train, stopped_before,
     path.write_bytes(damage(path.read_bytes()))
     _, folder = train(recipe, dev=_scored(3, 1))
     assert "cannot be read" in caplog.text
-    assert "going on after step 2" in caplog.text
+    assert "continuing after step 2" in caplog.text
     assert trial.weights(folder) == trial.weights(fresh)
 
 

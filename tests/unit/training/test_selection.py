@@ -84,7 +84,7 @@ def test_a_stopped_run_goes_on_with_the_best_model_of_every_name(train, stopped_
     with stopped_before(5):
         train(recipe, dev=dev)
     _, resumed = train(recipe, dev=dev)
-    assert "going on after step 4" in caplog.text
+    assert "continuing after step 4" in caplog.text
     assert trial.weights(resumed) == trial.weights(whole)
 
 

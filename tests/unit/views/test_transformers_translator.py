@@ -198,7 +198,7 @@ def test_a_fetched_model_is_read_from_its_folder_without_the_hub(folder, engine,
     fetched = TRANSLATORS.get(engine)(setting, **options)
     assert fetched.translate(TEXTS, "en", "de") == translator(folder, engine, beam=1).translate(TEXTS, "en", "de")
     assert fetched.identity["revision"] == translator(folder, engine).identity["revision"] is not None
-    with pytest.raises(NetworkError, match="could not be had from the hub"):
+    with pytest.raises(NetworkError, match="could not be downloaded from the hub"):
         TRANSLATORS.get(engine)(TranslatorSetting("v", ["en"], ["de"], {}), **options).translate(TEXTS, "en", "de")
 
 

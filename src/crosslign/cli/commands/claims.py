@@ -14,7 +14,7 @@ from crosslign.paths import PUBLISHED
 class Claims:
     """Reads configuration, printed figures and scores; builds nothing."""
 
-    help = "print what the papers claim with published difference, our difference and verdict"
+    help = "print the papers' claims with the published difference, our difference and a verdict"
 
     def arguments(self, parser: ArgumentParser) -> None:
         """Declare the project."""

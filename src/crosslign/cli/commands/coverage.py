@@ -14,7 +14,7 @@ from crosslign.paths import PUBLISHED
 class Coverage:
     """Reads the configuration at scales paper and quick; no results."""
 
-    help = "count the printed figures that can be run, and the reasons of the others"
+    help = "count the printed figures that can be run, and give reasons for the others"
 
     def arguments(self, parser: ArgumentParser) -> None:
         """Declare the project."""

@@ -12,7 +12,7 @@ from crosslign.cli import COMMANDS
 class Diff:
     """Prints which cells of the tables moved, by how much, whether significantly, and which input differs first."""
 
-    help = "show which cells of two results folders moved, and why"
+    help = "show which cells differ between two results folders, and why"
 
     def arguments(self, parser: ArgumentParser) -> None:
         """Declare the two folders."""

@@ -197,8 +197,8 @@ class Doctor:
 
     def arguments(self, parser: ArgumentParser) -> None:
         """Declare the project, and whether publishers are asked."""
-        parser.add_argument("targets", nargs="*", help="with --sources: targets, as of plan (default: those of the configuration)")
-        parser.add_argument("--sources", action="store_true", help="ask the heads of all addresses of the targets' files")
+        parser.add_argument("targets", nargs="*", help="with --sources: targets, as for plan (default: those of the configuration)")
+        parser.add_argument("--sources", action="store_true", help="ask for the head of every file of the targets, at all its addresses")
         project_arguments(parser)
 
     def run(self, args: Namespace) -> int:

@@ -47,7 +47,7 @@ def listed(project: Project, kind: str) -> Iterator[tuple[str, str]]:
 class List:
     """Prints the names that a configuration, a recipe or a command may hold."""
 
-    help = "list encoders, tasks, objectives and whatever else has a name"
+    help = "list encoders, tasks, objectives and all other names"
 
     def arguments(self, parser: ArgumentParser) -> None:
         """Declare the kind, and the project whose own entries count, too."""

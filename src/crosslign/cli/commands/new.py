@@ -77,7 +77,7 @@ def write_objective(folder: Path, name: str) -> list[Path]:
     if name in IMPLEMENTATIONS["objectives"]:
         raise InputError(f"the library has an objective {name!r}", do="Take another name")
     if folder.exists():
-        raise InputError("something is there already", where=str(folder), do="Take another name, or another folder: --out")
+        raise InputError("the folder exists already", where=str(folder), do="Take another name, or another folder: --out")
     title = name.replace("_", " ").capitalize()
     words = {"name": name, "title": title, "class_name": "".join(word.capitalize() for word in name.split("_"))}
     files = {f"{name}.py": MODULE.substitute(words), f"{name}.yaml": editor_line("plugin", folder) + ENTRIES.substitute(words)}
@@ -90,13 +90,13 @@ def write_objective(folder: Path, name: str) -> list[Path]:
 class New:
     """Writes the files of a plugin; reads no project."""
 
-    help = "write a folder with a method of your own, which runs as it stands"
+    help = "write a folder with a new method that runs as it is"
 
     def arguments(self, parser: ArgumentParser) -> None:
         """Declare what is written, and where."""
         parser.add_argument("kind", choices=KINDS, help="what the folder implements")
-        parser.add_argument("name", help="its name: small letters, digits and _")
-        parser.add_argument("--out", type=Path, default=Path(), help="folder that the new folder is put into (default: here)")
+        parser.add_argument("name", help="its name: lower-case letters, digits and _")
+        parser.add_argument("--out", type=Path, default=Path(), help="parent of the new folder (default: here)")
 
     def run(self, args: Namespace) -> int:
         """Write the folder, and print how to run it."""
@@ -104,5 +104,5 @@ class New:
         for path in write_objective(folder, args.name):
             print(path)
         asked = f"--config scale=quick 'plugins=[{folder.absolute()}]' 'papers=[contest]'"
-        print(f"\nIn a project's folder, on stand-ins:\n    snakemake --cores all {asked} 'targets=[{args.name}_first]'")
+        print(f"\nIn a project's folder, on synthetic data:\n    snakemake --cores all {asked} 'targets=[{args.name}_first]'")
         return 0

@@ -28,8 +28,8 @@ class Plan:
         parser.add_argument("targets", nargs="*", help="targets, as in config.yaml (default: those of the configuration)")
         parser.add_argument("--cores", type=_count, default=os.cpu_count() or 1, help="cores to plan for (default: those of this machine)")
         parser.add_argument("--gpus", type=_count, default=1, help="GPUs to plan for (default: 1)")
-        parser.add_argument("--files", action="store_true", help="print the files alone, as CSV: sizes, checksums, origins and places")
-        parser.add_argument("--tables", action="store_true", help="print what each table of the targets costs by itself, as Markdown")
+        parser.add_argument("--files", action="store_true", help="print only the files, as CSV: sizes, checksums, origins and places")
+        parser.add_argument("--tables", action="store_true", help="print the separate cost of each table of the targets, as Markdown")
         project_arguments(parser)
 
     def run(self, args: Namespace) -> int:

@@ -14,14 +14,14 @@ from crosslign.errors import InputError
 class Push:
     """Uploads the folder that SentenceTransformer loads; private, unless everybody is to read it."""
 
-    help = "upload a trained encoder to a model hub: private, unless --public"
+    help = "upload a trained encoder to a model hub, privately unless --public is given"
 
     def arguments(self, parser: ArgumentParser) -> None:
         """Declare system, repository and who may read it."""
         parser.add_argument("system", help="id of a system, such as QS-P, or of one of its runs")
-        parser.add_argument("name", metavar="NAME", help="organisation/name of the repository; made where it is not there")
-        parser.add_argument("--public", action="store_true", help="everybody may read it (default: its owners alone)")
-        parser.add_argument("--member", help="the encoder, of a system that has one for each group of languages")
+        parser.add_argument("name", metavar="NAME", help="organisation/name of the repository; it is created if necessary")
+        parser.add_argument("--public", action="store_true", help="everybody may read it (default: only its owners)")
+        parser.add_argument("--member", help="the encoder to upload, if the system has one for each group of languages")
         parser.add_argument("--checkpoint", default="last", help="name of the checkpoint (default: last)")
         parser.add_argument("--dry-run", action="store_true", help="print card and licences, and upload nothing")
         parser.add_argument("--results", type=Path, help="results with their scale (default: those of the configuration)")

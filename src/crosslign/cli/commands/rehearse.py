@@ -26,11 +26,11 @@ def _share(text: str) -> float:
 class Rehearse:
     """Serves small files at the publishers' paths on the loopback, fails at random, and fetches all that a target downloads."""
 
-    help = "try the downloads of a target against servers on this machine that fail as publishers do"
+    help = "test the downloads of a target with local servers that fail as publishers do"
 
     def arguments(self, parser: ArgumentParser) -> None:
         """Declare targets and what goes wrong."""
-        parser.add_argument("targets", nargs="*", help="targets, as of plan, or ids of papers (default: those of the configuration)")
+        parser.add_argument("targets", nargs="*", help="targets, as for plan, or ids of papers (default: those of the configuration)")
         parser.add_argument("--faults", type=_share, default=0.3, help="share of the requests that go wrong (default: 0.3)")
         parser.add_argument("--seed", type=int, default=42, help="seed of what goes wrong (default: 42)")
         project_arguments(parser)

@@ -21,12 +21,12 @@ class Status:
     Where asked for, it finds the jobs that are left, as `plan` does.
     """
 
-    help = "show what finished jobs took, and how those stand that are on Slurm"
+    help = "show the time and memory of finished jobs, and the state of jobs on Slurm"
 
     def arguments(self, parser: ArgumentParser) -> None:
         """Declare the folder."""
         parser.add_argument("results", type=Path, nargs="?", help="results with their scale (default: those of the configuration)")
-        parser.add_argument("--left", action="store_true", help="say what is left: jobs that have not ended, and the longest chain of them")
+        parser.add_argument("--left", action="store_true", help="also print the number of remaining jobs and the longest chain of them")
         project_arguments(parser)
 
     def run(self, args: Namespace) -> int:

@@ -22,12 +22,12 @@ class Verify:
         project_arguments(parser)
         either = parser.add_mutually_exclusive_group()
         either.add_argument(
-            "--discard", action="store_true", help="move what is stale or touched to <results>/.discarded, so that the next run makes it"
+            "--discard", action="store_true", help="move stale and altered files to <results>/.discarded; the next run makes them again"
         )
         either.add_argument(
             "--settle",
             action="store_true",
-            help="take what is whole as it is: as made by today's versions of the code, and at one time, after a clock was set back",
+            help="accept whole results as made by today's versions of the code, with one time stamp (after a clock was set back)",
         )
 
     def run(self, args: Namespace) -> int:

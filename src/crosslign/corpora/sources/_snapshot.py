@@ -56,7 +56,7 @@ def as_fetched(file: Path) -> Path:
 
 
 def hub_error(
-    what: str, error: Exception, where: str, do: str = "", *, failed: str = "could not be had from the hub"
+    what: str, error: Exception, where: str, do: str = "", *, failed: str = "could not be downloaded from the hub"
 ) -> NetworkError | None:
     """Return the error for people where the network, the hub or its cache failed; None for any other error.
 

@@ -44,8 +44,8 @@ def files_of(listed: Sequence[str], name: str, split: str, where: str) -> list[s
         why, do = f"found in {sorted({str(PurePath(path).parent) for path in found})[:8]}", "Say which by `name`"
     else:
         why = f"its Parquet files: {parquet[:8]}" if parquet else "it has no Parquet files"
-        do = "Mend `name` or `split`; where the hub converts the data set, its files are those of the branch refs/convert/parquet"
-    raise InputError(f"not one place holds the {what}", where=where, why=why, do=do)
+        do = "Correct `name` or `split`; if the hub converts the data set, its files are on the branch refs/convert/parquet"
+    raise InputError(f"no single folder holds the {what}", where=where, why=why, do=do)
 
 
 def join(paths: Sequence[str], get: Callable[[str], Path], rows: int | None, dest: Path) -> str:

@@ -72,7 +72,7 @@ class _Progress:
         if now - self.watched >= SLOW_S:
             if self.done - self.then < SLOW_BYTES:
                 why = f"{number_of(self.done - self.then, 'byte')} in {now - self.watched:.0f} s"
-                raise SlowError(f"{self.name} comes too slowly", where=self.url, why=why)
+                raise SlowError(f"{self.name} arrives too slowly", where=self.url, why=why)
             self.watched, self.then = now, self.done
         if not self._pace.due(now):
             return

@@ -24,7 +24,7 @@ def write_file(dest: Path, kind: str, name: str, sentences: Sequence[Mapping[str
         InputError: there are no sentences, too few of them, or the name does not say what it must.
     """
     if not sentences:
-        raise InputError("a stand-in needs sentences", where=name)
+        raise InputError("synthetic data need sentences", where=name)
     content = STAND_INS.get(kind)(name, sentences)
     with atomic_path(dest) as temporary:
         temporary.write_bytes(packed(name, content) if isinstance(content, bytes) else archive(name, content))

@@ -172,7 +172,7 @@ def triplets_of(sentences: Sequence[Mapping[str, str]]) -> list[Triplet]:
     usable = [s for s, role in zip(sentences, roles, strict=True) if role in NLI_COLUMNS] if any(roles) else list(sentences)
     found = [Triplet(usable[at], usable[at + 1], usable[at + 2]) for at in range(0, len(usable) - 2, 3)]
     if not found:
-        raise InputError("a stand-in needs sentences", why="three make a triplet")
+        raise InputError("synthetic data need sentences", why="three make a triplet")
     return found
 
 

@@ -38,7 +38,7 @@ class Cursor:
 
     def error(self, what: str, why: str) -> InputError:
         """Return the error for a file that is not what it should be."""
-        return InputError(what, where=f"{self.path}:byte {self.at}", why=why, do="Take it anew from where it is published")
+        return InputError(what, where=f"{self.path}:byte {self.at}", why=why, do="Download it again")
 
     def span(self, start: int, size: int, what: str) -> Bytes:
         """Return the bytes [start, start + size), wherever the cursor stands."""

@@ -18,7 +18,9 @@ def convert(source: Path, dest: Path) -> None:
         InputError: no folder, or one without safetensors weights.
     """
     if not source.is_dir():
-        raise InputError("no model folder", where=str(source), why="a file, or nothing", do="Name its `format:`, or the folder around it")
+        raise InputError(
+            "not a model folder", where=str(source), why="a file, or nothing", do="Name its `format:`, or the folder around it"
+        )
     for file in sorted([*source.glob("*"), *source.glob("[0-9]_*/*")]):
         if file.is_file() and file.suffix in MODEL_FILES:
             target = dest / file.relative_to(source)
@@ -28,6 +30,6 @@ def convert(source: Path, dest: Path) -> None:
         raise InputError(
             "the model has no safetensors weights",
             where=str(source),
-            why="pickles are not loaded as they are",
-            do="Choose a revision that has model.safetensors, or say `format: torch_weights`, which takes plain tensors only",
+            why="pickles are not loaded",
+            do="Choose a revision that has model.safetensors, or write `format: torch_weights`, which takes only plain tensors",
         )

@@ -257,5 +257,5 @@ def working(device: torch.device, dtype: torch.dtype, heads: int, size: int) -> 
             found.add(name)
         except Exception as error:  # a compiler, a driver or a kernel can fail in any way, and training can do without
             why = " ".join(str(error).split())[:300]
-            log.warning("the kernel %s cannot be used here, torch's own function takes its place, slower (%s)", name, why)
+            log.warning("the kernel %s cannot be used here, torch's slower function is used instead (%s)", name, why)
     return frozenset(found)

@@ -38,7 +38,7 @@ def has_cublas() -> bool:
 
 def _without_gpu() -> str:
     """Say that the CPU translates, and what a GPU needs."""
-    log.warning("%s is not there, which CTranslate2 needs on a GPU: the CPU translates. pip install nvidia-cublas-cu12", CUBLAS)
+    log.warning("%s is missing, and CTranslate2 needs it on a GPU: the CPU translates. pip install nvidia-cublas-cu12", CUBLAS)
     return "cpu"
 
 

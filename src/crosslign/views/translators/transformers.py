@@ -203,10 +203,10 @@ class Transformers:
             do = "Name a folder or a revision with config, tokenizer and safetensors weights"
             return InputError(f"the model {name!r} cannot be loaded", where=self._where, why=why, do=do)
         return NetworkError(
-            f"the model {name!r} could not be had from the hub",
+            f"the model {name!r} could not be downloaded from the hub",
             where=self._where,
             why=why,
-            do=f"With network run `hf download {name}` into the same HF_HOME, or name a folder",
+            do=f"On a machine with network run `hf download {name}` with the same HF_HOME, or name a folder",
         )
 
 

@@ -160,7 +160,7 @@ def test_a_wait_is_obeyed_in_every_form_in_which_it_is_asked_for(site, dest, wai
 
 def test_a_host_that_a_redirect_leads_to_is_the_one_that_is_named(site, dest, waits):
     site.answers = [(302, {"Location": "http://moved.invalid/mine.txt", "Content_Length": "0"}, b"")]
-    with pytest.raises(NetworkError, match=r"moved\.invalid could not be asked"):
+    with pytest.raises(NetworkError, match=r"moved\.invalid could not be reached"):
         get(site, dest)
 
 
