@@ -15,7 +15,7 @@ from crosslign.config.signatures import IMPLEMENTATIONS, docstring
 FILES = ("config", "corpora", "encoders", "tasks", "scale", "paper", "pair", "options")
 OPTIONS: Mapping[str, str] = {
     "readers": "Readers of corpora (`reader` and `options` of a corpus).",
-    "evaluations": "Readers of evaluation sets (`reader` and `options` of one of kind evaluation).",
+    "evaluations": "Readers of evaluation corpora (`reader` and `options` of a corpus of kind evaluation).",
     "filters": "Filters of corpora.",
     "views": "Builders of views.",
     "translators": "Translators of views.",
@@ -27,19 +27,19 @@ OPTIONS: Mapping[str, str] = {
 
 INTRODUCTION = """# Configuration of the snakemake workflow
 
-Made from `src/crosslign/config/schemas/`, and for options from the signatures and docstrings of the code that takes them, by
-`python -m crosslign.config.reference`; a test fails when they differ. Every file is checked against its schema before anything runs; an
-unknown key ends the run with one line that names file, key and what is allowed.
+`python -m crosslign.config.reference` writes this page from `src/crosslign/config/schemas/`, and the options of implementations from signatures and
+docstrings of the code. A test fails if they differ. Every file is checked against its schema before anything runs. An
+unknown key ends the run with one line that names file, key and the allowed keys.
 `snakemake --config scale=quick` overrides a key of config.yaml for one call.
 
-Editors with yaml-language-server (VS Code, Neovim, Emacs, JetBrains) complete keys and mark mistakes while you type where a file's first
-line names its schema, from where it stands: in `config/corpora.yaml` it is `# yaml-language-server: $schema=schemas/corpora.yaml`, in
-`config/papers/mine.yaml` it is `# yaml-language-server: $schema=../schemas/paper.yaml`. Files of this repository, and those that commands
+Editors with yaml-language-server (VS Code, Neovim, Emacs, JetBrains) complete keys and mark mistakes while you type, if the first
+line of a file names its schema by a relative path. In `config/corpora.yaml` this line is `# yaml-language-server: $schema=schemas/corpora.yaml`, in
+`config/papers/mine.yaml` it is `# yaml-language-server: $schema=../schemas/paper.yaml`. Files of this repository, and files that commands
 write, have it.
 
-config.yaml and paper.yaml stand in this folder. All other files stand in the catalog, `src/crosslign/catalog/`; a file of the same name in
-this folder is read over it: an entry is added, or takes the place of the whole one that has its name in the catalog, and the run says so.
-Printed figures (`resources/published/<table>.csv`), and what entries name (`local:`, `files_from:`), are looked for in the
+config.yaml and paper.yaml are in this folder. All other files are in the catalog, `src/crosslign/catalog/`. A file of the same name in
+this folder is read after the catalog's: its entries are added, or replace the whole entries of the same name, and the run prints which.
+Printed figures (`resources/published/<table>.csv`) and files that entries name (`local:`, `files_from:`) are searched in the
 project first, then in the catalog.
 """
 
