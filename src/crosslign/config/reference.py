@@ -27,15 +27,15 @@ OPTIONS: Mapping[str, str] = {
 
 INTRODUCTION = """# Configuration of the snakemake workflow
 
-`python -m crosslign.config.reference` writes this page from `src/crosslign/config/schemas/`, and the options of implementations from signatures and
-docstrings of the code. A test fails if they differ. Every file is checked against its schema before anything runs. An
+`python -m crosslign.config.reference` writes this page from `src/crosslign/config/schemas/`, and the options of implementations from
+signatures and docstrings of the code. A test fails if they differ. Every file is checked against its schema before anything runs. An
 unknown key ends the run with one line that names file, key and the allowed keys.
 `snakemake --config scale=quick` overrides a key of config.yaml for one call.
 
 Editors with yaml-language-server (VS Code, Neovim, Emacs, JetBrains) complete keys and mark mistakes while you type, if the first
-line of a file names its schema by a relative path. In `config/corpora.yaml` this line is `# yaml-language-server: $schema=schemas/corpora.yaml`, in
-`config/papers/mine.yaml` it is `# yaml-language-server: $schema=../schemas/paper.yaml`. Files of this repository, and files that commands
-write, have it.
+line of a file names its schema by a relative path. In `config/corpora.yaml` this line is
+`# yaml-language-server: $schema=schemas/corpora.yaml`, in `config/papers/mine.yaml` it is
+`# yaml-language-server: $schema=../schemas/paper.yaml`. Files of this repository, and files that commands write, have it.
 
 config.yaml and paper.yaml are in this folder. All other files are in the catalog, `src/crosslign/catalog/`. A file of the same name in
 this folder is read after the catalog's: its entries are added, or replace the whole entries of the same name, and the run prints which.

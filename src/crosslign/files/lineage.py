@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
-import platform
 import resource
-import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,10 +16,8 @@ from typing import Any
 from crosslign.errors import InputError
 from crosslign.files.checksums import sha256_file, sha256_folder
 from crosslign.files.records import mapped, read_json, write_json
+from crosslign.files.surroundings import commit, machine, versions
 from crosslign.files.walk import files_below, passing_gone
-
-PACKAGES = ("torch", "transformers", "tokenizers", "accelerate", "safetensors", "pyarrow", "numpy", "scipy", "scikit-learn")
-
 
 AGAIN = "Let whatever else writes there end, then run the same command again"
 DISCARD = "Run crosslign verify --discard, then the same command again"
@@ -90,6 +85,7 @@ LATER: Mapping[str, Mapping[str, Any]] = {
     "artefact": {},
     "run": {
         "code": str, "earlier_s": NUMBER, "devices": int, "accepted": list, "asked": dict, "read_bytes": NUMBER, "working_bytes": NUMBER,
+        "machine": str,
     },
 }  # fmt: skip
 """What files of before do not have."""
@@ -173,25 +169,6 @@ def sidecar_if_there(path: Path) -> dict[str, Any] | None:
 def read_lineage(artefact: Path) -> dict[str, Any]:
     """Return the lineage of a file or folder; errors as those of `read_sidecar`."""
     return read_sidecar(lineage_path(artefact))
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of Python and of every package that can change a number."""
-    found = {"python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            found[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return found
-
-
-def _commit() -> str:
-    try:
-        done = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
 
 
 def named(path: Path, root: Path) -> str:
@@ -364,13 +341,14 @@ class Lineage:
                 "stand_in": self.stand_in,
                 **({"heads": self.heads} if self.heads else {}),
                 "run": {
-                    "commit": _commit(),
+                    "commit": commit(),
                     "code": self.code,
                     "started": datetime.fromtimestamp(self.started, UTC).isoformat(timespec="seconds"),
                     "wall_s": round(time.time() - self.started, 3),
                     "peak_mb": round(peak / PEAK_UNITS, 1),
                     "earlier_s": self.earlier_s,
                     "working_bytes": self.working_bytes,
+                    "machine": machine(),
                     "device": self.device,
                     "devices": self.devices,
                     "read_bytes": sum(size for files, _ in self._seen.values() for _, _, size in files),

@@ -42,8 +42,8 @@ def _idle(lines: Numbers) -> str:
     if not names:
         return ""
     return (
-        f"Nothing is learned by {', '.join(names)}: the loss is 0.00 from the first step on, "
-        "since the encoder tells each positive from the other texts of its batch already."
+        f"These rows learn nothing: {'; '.join(names)}. Their loss is 0.00 from the first step on, "
+        "because the encoder already tells each positive from the other texts of its batch."
     )
 
 

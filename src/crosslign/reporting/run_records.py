@@ -61,6 +61,7 @@ def run_facts(lineages: Lineages) -> dict[str, str]:
         "Started": " to ".join(dict.fromkeys((started[0], started[-1]))) if started else "",
         "Commit": _listed(str(run.get("commit") or "")[:12] for run in runs),
         "Seeds": _listed(lineage["seed"] for lineage in lineages if stage_of(lineage["rule"]) == "train_system"),
+        "Machine": _listed(run.get("machine") for run in runs),
         "Computed on": _listed(
             f"{run['device']}{f', {run_count} devices' if (run_count := run.get('devices', 1)) > 1 else ''}" for run in runs
         ),

@@ -4,7 +4,7 @@ from crosslign.files import write_json
 from crosslign.reporting.report import build_report
 from crosslign.reporting.run_records import read_lineages
 
-RUN = {"commit": "c0ffee", "started": "2026-01-01", "wall_s": 36.0, "peak_mb": 512.0, "device": "cpu"}
+RUN = {"commit": "c0ffee", "started": "2026-01-01", "wall_s": 36.0, "peak_mb": 512.0, "machine": "EPYC, 2 cores", "device": "cpu"}
 COLUMNS = [
     {
         "group": "Half" if n < 5 else "Other half", "label": f"language {n}", "task": "t",

@@ -23,7 +23,7 @@ def test_the_number_beside_each_picture(numbers):
 def test_who_learns_nothing_is_named_with_the_reason(numbers):
     head = "system,step,loss,learning_rate,at_zero"
     said = seen_in(numbers(head, "a,1,0.0,1e-5,1", "a,2,0.0,1e-5,1", "b,1,3.0,1e-5,"))
-    assert said.startswith("Nothing is learned by a: the loss is 0.00 from the first step on, since")
+    assert said.startswith("These rows learn nothing: a. Their loss is 0.00 from the first step on, because")
     assert seen_in(numbers(head, "b,1,3.0,1e-5,")) == ""
 
 

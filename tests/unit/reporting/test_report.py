@@ -157,6 +157,7 @@ def test_the_head_says_when_at_which_commit_with_which_seeds_and_on_what(results
     facts = run_facts([{**found, "versions": {"torch": "2"}} for found in lineages(results)])
     assert facts["Jobs"] == "14 jobs, 8 min 24 s of wall time"
     assert (facts["Started"], facts["Commit"], facts["Seeds"], facts["Computed on"]) == ("2026-01-01", "c0ffee", "1", "cpu, cuda:0")
+    assert facts["Machine"] == "EPYC, 2 cores"
     assert "torch 2" in facts["Versions"]
     assert run_facts([]) == {"Jobs": "0 jobs, 0 s of wall time"}
 
