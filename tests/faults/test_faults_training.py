@@ -142,7 +142,7 @@ def test_f03_killed_between_the_rename_and_the_pointer_the_old_checkpoint_holds(
     assert (tmp_path / "run-work" / "current").read_text() == "step-00000002\n"
     caplog.set_level("INFO")
     _, resumed = train(trial.recipe(**RECIPE), "run")
-    assert "going on after step 2" in caplog.text
+    assert "continuing after step 2" in caplog.text
     assert trial.weights(resumed) == trial.weights(whole)
 
 
@@ -262,7 +262,7 @@ def test_f24_a_damaged_checkpoint_gives_way_to_the_one_before(train, monkeypatch
     caplog.set_level("INFO")
     _, resumed = train(recipe, "run", dev=dev)
     assert "the one before it is used" in caplog.text
-    assert "going on after step 4" in caplog.text
+    assert "continuing after step 4" in caplog.text
     assert trial.weights(resumed) == trial.weights(whole)
 
 
@@ -284,7 +284,7 @@ def test_f25_a_checkpoint_of_something_else_is_never_gone_on_from_in_silence(tra
         monkeypatch.setattr("crosslign.training.checkpoint.versions", lambda: {"torch": "0.0"})
         train(recipe)
         assert "made with another versions" in caplog.text
-        assert "training starts anew" in caplog.text
+        assert "training starts from the beginning" in caplog.text
 
 
 def test_f27_a_lease_is_free_as_soon_as_its_holder_is_killed(monkeypatch, tmp_path):

@@ -114,7 +114,7 @@ def test_what_an_earlier_run_encoded_counts_as_done(embed, tmp_path, monkeypatch
     with caplog.at_level("INFO", "crosslign.progress"):
         embed(tmp_path / "x.npy", work=tmp_path / "work")
     said = [record.message for record in caplog.records]
-    assert said[0] == "going on behind 18 texts that were encoded before"
+    assert said[0] == "continuing after 18 texts that were encoded before"
     assert said[1].startswith("encoded 20 of 20 texts")
 
 

@@ -115,7 +115,7 @@ def changed(entry: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
 class Mine:
     """Mines two files in this process, or starts Snakemake for an entry of `mine:`, and prints what was found."""
 
-    help = "mine sentence pairs from two files of your own (two files, or an entry of `mine:` in config.yaml)"
+    help = "mine sentence pairs from two files, or from an entry of `mine:` in config.yaml"
 
     def arguments(self, parser: ArgumentParser) -> None:
         """Declare files or the entry, and what each of the two ways takes."""
@@ -126,31 +126,31 @@ class Mine:
             metavar="FILE FILE | ENTRY",
             help="two files of sentences (text, .jsonl, .parquet; 'news-*.gz', in quotes, for several), or the id of an entry under mine:",
         )
-        parser.add_argument("--allow-tiny", action="store_true", help="at a scale of synthetic data: read with its tiny encoder")
-        files = parser.add_argument_group("of two files")
+        parser.add_argument("--allow-tiny", action="store_true", help="at a scale with synthetic data: use its tiny random encoder")
+        files = parser.add_argument_group("options for two files")
         files.add_argument("--encoder", help=f"a base encoder of the catalog (default: {DEFAULTS['system']})")
         files.add_argument("--langs", nargs=2, metavar="LANG", help="languages of the files, such as de en (TMX and moses need them)")
         files.add_argument(
             "--columns", nargs=2, metavar="NAME", help="columns or keys of the texts in .parquet and .jsonl (default: text text)"
         )
-        files.add_argument("--split", action="store_true", help="cut each line, row or object, a document, into sentences")
+        files.add_argument("--split", action="store_true", help="treat each line, row or object as a document, and cut it into sentences")
         files.add_argument("--threads", type=int, help="threads (default: the cores of this machine)")
-        both = parser.add_argument_group("of both; for this call, an entry's own are passed over")
+        both = parser.add_argument_group("options for both; for this call they replace those of an entry")
         both.add_argument(
-            "-o", "--output", type=Path, help=f".tsv, .parquet or .tmx; of two files by default {OUTPUT}, beside which work files lie"
+            "-o", "--output", type=Path, help=f".tsv, .parquet or .tmx (default for two files: {OUTPUT}); work files lie beside it"
         )
-        both.add_argument("--format", choices=sorted(FILES), help="in the place of the output's ending; moses: two files, OUT.<language>")
+        both.add_argument("--format", choices=sorted(FILES), help="overrides the output's ending; moses: two files, OUT.<language>")
         both.add_argument(
             "--plants",
             nargs=2,
             metavar="FILE",
-            help="known translations, line by line, to hide among the two sides: how right are the pairs?",
+            help="known translations, line by line; hidden among the two sides, they measure how many pairs are right",
         )
         asked = both.add_mutually_exclusive_group()
-        asked.add_argument("--threshold", type=float, help="write pairs with this score or more alone (default: all)")
-        asked.add_argument("--precision", type=float, help="with plants: the threshold follows, such as 0.95")
-        asked.add_argument("--recall", type=float, help="with plants: the threshold follows from the share of translations to be found")
-        entry = parser.add_argument_group("of an entry")
+        asked.add_argument("--threshold", type=float, help="write only pairs with this score or more (default: all)")
+        asked.add_argument("--precision", type=float, help="with plants: set the threshold for this precision, such as 0.95")
+        asked.add_argument("--recall", type=float, help="with plants: set the threshold for this share of translations found")
+        entry = parser.add_argument_group("options for an entry")
         entry.add_argument("--cores", default="all", help="cores for the whole run (default: all)")
         entry.add_argument("--profile", help="Snakemake profile, for a cluster")
         entry.add_argument("--dry-run", action="store_true", help="only show what would run")

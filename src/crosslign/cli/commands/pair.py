@@ -46,9 +46,9 @@ class Pair:
             "pairs", nargs="+", metavar="PAIR", help="two codes of ISO 639, such as de-hsb or en-sr_Latn; several pairs get one encoder"
         )
         parser.add_argument("--encoder", default="me5_small", help="base encoder of the catalog (default: me5_small)")
-        parser.add_argument("--teacher", help="encoder of English whose vectors both sides of a pair learn, instead of InfoNCE")
+        parser.add_argument("--teacher", help="English encoder as a teacher: both sides of a pair learn its vectors, instead of InfoNCE")
         parser.add_argument("--plan", action="store_true", help="only print the plan")
-        parser.add_argument("--replace", action="store_true", help="write over a file that is there")
+        parser.add_argument("--replace", action="store_true", help="overwrite an existing file")
         project_arguments(parser)
 
     def run(self, args: Namespace) -> int:
@@ -69,7 +69,7 @@ class Pair:
         shown = Path("config", FOLDER, f"{name}.yaml")
         place = args.directory / shown
         if place.exists() and not (args.replace or args.plan):
-            raise InputError("the file is there", where=str(shown), do="Change it as you like, or say --replace")
+            raise InputError("the file exists already", where=str(shown), do="Edit it, or give --replace")
         plan = survey(project, pairs)
         steps = steps_of(plan)
         for line in table_lines(plan):
@@ -77,12 +77,12 @@ class Pair:
         for line in set_lines(project, plan):
             print(line)
         for code in plan.lacking:
-            print(f"no evaluation set of the table knows {code}: the table will lack it; name pairs of your own (docs/add-a-task.md)")
+            print(f"no evaluation corpus of the table has {code}: the table lacks it; add pairs of your own (docs/add-a-task.md)")
         print(f"method: {method_of(plan, args.teacher)}")
         for line in cost_lines(project, plan, args.encoder, steps):
             print(line)
         if not args.plan:
             place.parent.mkdir(parents=True, exist_ok=True)
             write_text(place, editor_line("pair", place.parent) + file_text(plan, args.encoder, steps, args.teacher))
-            print(f"written: {shown}; build it by: snakemake --cores all {target_of(name)}")
+            print(f"written: {shown}; build it with: snakemake --cores all {target_of(name)}")
         return 0

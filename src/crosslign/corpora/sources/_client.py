@@ -88,13 +88,13 @@ def _explained(error: httpx2.HTTPError, where: str) -> NetworkError:
         asked = where
     host, why = urlsplit(asked).hostname or where, f"{type(error).__name__} {error}".strip()
     if "CERTIFICATE_VERIFY_FAILED" in why:
-        do = "Where your site's proxy signs for others, name its certificates (a file in PEM form) in SSL_CERT_FILE or REQUESTS_CA_BUNDLE"
-        return NetworkError(f"nobody vouches for {host}", where=where, why=why, do=do)
+        do = "If your site's proxy signs for other hosts, name its certificates (a file in PEM form) in SSL_CERT_FILE or REQUESTS_CA_BUNDLE"
+        return NetworkError(f"the certificate of {host} cannot be verified", where=where, why=why, do=do)
     if isinstance(error, httpx2.TooManyRedirects):
-        return NetworkError(f"{host} sends in circles", where=where, why=why)
+        return NetworkError(f"{host} redirects in a circle", where=where, why=why)
     named = [name for name in PROXIES if os.environ.get(name) or os.environ.get(name.lower())]
-    do = f"Hosts are asked through the proxy that {' and '.join(named)} names; NO_PROXY names those that it is not for" if named else ""
-    return TransientError(f"{host} could not be asked", where=where, why=why, do=do)
+    do = f"{' and '.join(named)} names a proxy for all hosts; NO_PROXY lists hosts without it" if named else ""
+    return TransientError(f"{host} could not be reached", where=where, why=why, do=do)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -138,10 +138,10 @@ def check_status(response: httpx2.Response, where: str, what: str, *, limits: bo
     if status in BROKEN:
         raise TransientError(f"{what} could not be fetched", retry_after=said, **known)
     if status in SIGN_IN:
-        do = "Sign in to your network, or give its proxy what it wants, then run the same command again"
+        do = "Sign in to your network, or give its proxy the name and password, then run the same command again"
         raise NetworkError(f"{what} could not be fetched: the network wants you to sign in first", do=do, **known)
     if status in (401, 403):
-        do = "It may want a registration or terms accepted: open the address in a browser, and put the file into a mirror"
+        do = "The publisher may ask you to register or to accept terms: open the address in a browser, and put the file into a mirror"
         raise NetworkError(f"{what} could not be fetched", where=where, why=f"the server answered {status} {response.reason_phrase}", do=do)
     if status not in (200, 206, 416):
         raise NetworkError(f"{what} could not be fetched", where=where, why=f"the server answered {status} {response.reason_phrase}")
