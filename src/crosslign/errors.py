@@ -42,6 +42,11 @@ class CrosslignError(Exception):
             text += f". {do}"
         super().__init__(printable(text))
 
+    def call(self, place: str, name: str) -> None:
+        """Call a place by another name: a folder of half-written work is gone when the message is read."""
+        self.what, self.where, self.why, self.do = (text.replace(place, name) for text in (self.what, self.where, self.why, self.do))
+        self.args = tuple(str(text).replace(place, name) for text in self.args)
+
 
 class InputError(CrosslignError):
     """Configuration or data that cannot be used as it is."""

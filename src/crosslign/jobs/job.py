@@ -20,7 +20,7 @@ from typing import Any
 from filelock import Timeout
 
 from crosslign.errors import ResourceError
-from crosslign.files.atomic import disk_problem
+from crosslign.files.atomic import disk_problem, in_words
 from crosslign.files.lineage import FOLDERS, Lineage, lineage_path
 from crosslign.files.locks import locked
 from crosslign.files.records import mapped
@@ -143,7 +143,7 @@ class Job:
         """
         temporary: dict[str, Path] = {}
         counts: dict[str, Any] = {}
-        with ExitStack() as held:
+        with ExitStack() as held, _by_final_names(temporary, self.outputs):
             for name, final in self.outputs.items():
                 _remove_leftovers(final)
                 temporary[name] = held.enter_context(_folder_beside(final)) / final.name
@@ -151,6 +151,21 @@ class Job:
             self.write_lineage(kind, temporary.values(), counts, self.outputs.values())
             for name, final in self.outputs.items():
                 _move(temporary[name], final)
+
+
+@contextmanager
+def _by_final_names(temporary: Mapping[str, Path], finals: Mapping[str, Path]) -> Iterator[None]:
+    """Let an error of the block name an output by its final name, where it names the temporary one."""
+    try:
+        yield
+    except Exception as error:
+        told = in_words(error)
+        for name, place in temporary.items():
+            if told is not None:
+                told.call(str(place), str(finals[name]))
+        if told is None or told is error:
+            raise
+        raise told from error
 
 
 @contextmanager

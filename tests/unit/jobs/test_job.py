@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from crosslign.errors import InputError, ResourceError
 from crosslign.files import write_text
 from crosslign.files.lineage import Lineage
 from crosslign.jobs.job import ALIVE, Job, at_copies, inputs_of
@@ -33,6 +34,23 @@ def run(made):
         write_text(out["file"], "whole")
         counts["lines"] = 1
         return out["file"].parent
+
+
+@pytest.mark.parametrize("inner", ["", "/main/config.json"])
+def test_an_error_names_an_output_by_its_final_name(tmp_path, inner):
+    made = job(tmp_path)
+    with pytest.raises(InputError) as caught, made.publish("text") as (out, _):
+        raise InputError("no", where=f"{out['file']}{inner}:7", why=f"{out['file']} is odd", do=f"Look at {out['file']}")
+    final = made.outputs["file"]
+    assert str(caught.value) == f"{final}{inner}:7: no; {final} is odd. Look at {final}"
+    assert caught.value.where == f"{final}{inner}:7"
+
+
+def test_a_full_disk_is_told_of_the_output_not_of_its_temporary_place(tmp_path):
+    made = job(tmp_path)
+    with pytest.raises(ResourceError, match="no space left") as caught, made.publish("text") as (out, _):
+        raise OSError(errno.ENOSPC, "No space left on device", str(out["file"] / "a"))
+    assert caught.value.where == f"{made.outputs['file']}/a"
 
 
 def test_two_jobs_at_one_output_do_not_meet_and_nothing_is_left(tmp_path):
