@@ -70,6 +70,7 @@ WALKERS = {
     "files/atomic.py": 2,  # the temporary folder that it has made
     "training/checkpoint.py": 1,  # the folder of its job alone
     "training/tokenised.py": 1,  # the same
+    "corpora/sources/_snapshot.py": 1,  # a snapshot of the hub's cache, just fetched
     "views/hub_models.py": 2,  # a snapshot of the hub's cache, and its own temporary folder
     "encoders/formats/laser.py": 1,  # a folder of models that was fetched
     "encoders/formats/torch_weights.py": 1,  # the same
