@@ -4,6 +4,7 @@ TORCH ?= torch==2.13.0
 VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake --cores all
+SYNC := $(if $(filter output-sync,$(.FEATURES)),-O)  # Apple's make, 3.81, has none
 
 .PHONY: apertium triton demo methods contest contest-full mirror docs test test-all test-ci test-unit test-unit-methods test-unit-data test-long test-gpu test-workflow test-quick test-papers test-cluster test-cluster-short test-nodes test-deploy test-deploy-short \
 	test-faults test-faults-workflow test-repeat test-fuzz golden soak soak-short lint style format bench gpu release clean help
@@ -70,17 +71,17 @@ docs: $(VENV)/.installed
 
 # Two at once, one process each: together they take two cores. Their output comes when each is done.
 test: $(VENV)/.installed
-	@$(MAKE) --no-print-directory -j 2 -O test-workflow test-unit test-gpu
+	@$(MAKE) --no-print-directory -j 2 $(SYNC) test-workflow test-unit test-gpu
 
 # Whatever one part waits for, another computes meanwhile. The longest begin; a part that fails does not stop the others.
 # The tests of the cluster, beside others, are given more time before they call something late.
 test-all: $(VENV)/.installed
-	@CROSSLIGN_PATIENCE=3 $(MAKE) --no-print-directory -j 2 -k -O \
+	@CROSSLIGN_PATIENCE=3 $(MAKE) --no-print-directory -j 2 -k $(SYNC) \
 		test-workflow test-unit test-papers test-faults-workflow test-nodes soak-short test-gpu test-long
 
 # What CI runs, within its time: all of it but what takes longest. The types are checked beside the tests, and tell first.
 test-ci: $(VENV)/.installed
-	@CROSSLIGN_PATIENCE=3 $(MAKE) --no-print-directory -j 2 -k -O lint test-workflow test-unit test-papers test-cluster-short soak-short test-gpu
+	@CROSSLIGN_PATIENCE=3 $(MAKE) --no-print-directory -j 2 -k $(SYNC) lint test-workflow test-unit test-papers test-cluster-short soak-short test-gpu
 
 # They hold the bytes of a CPU: a GPU is hidden from them.
 test-unit: test-unit-methods test-unit-data

@@ -8,6 +8,7 @@ For other programs there are the names of `__all__` (docs/in-python.md) and `cro
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from crosslign.errors import CrosslignError
     from crosslign.in_python import Encoder, encoder, evaluate, margin_scores, mine, names, objective, scores, table
     from crosslign.objectives.contract import Batch
+
+os.environ.setdefault("PYTORCH_ENABLE_MPS_FALLBACK", "1")  # what Apple's GPUs cannot compute the CPU does; torch reads it when it is loaded
 
 __all__ = [
     "Batch",

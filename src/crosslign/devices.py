@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
 VARIABLE = "CROSSLIGN_DEVICE"
 APPLE = "mps"
-FALLBACK = "PYTORCH_ENABLE_MPS_FALLBACK"
-"""Lets torch compute on the CPU what it has no operation for on Apple's devices; read when torch is loaded."""
-
 
 log = logging.getLogger(__name__)
 

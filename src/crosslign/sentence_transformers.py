@@ -15,13 +15,13 @@ from __future__ import annotations
 import copy
 import re
 import weakref
+import zlib
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
-import torch.distributed as dist
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
@@ -33,13 +33,18 @@ from transformers import TrainerCallback
 
 from crosslign.errors import InputError
 from crosslign.objectives.contract import Batch, Input, Part, checked_loss, plan_of
-from crosslign.objectives.saved_parts import make_part
+from crosslign.objectives.saved_parts import make_part, state_of
 from crosslign.training.checkpoint import save_tensors
 from crosslign.training.draws import derive, seed_device, torch_generator
+from crosslign.training.gathered import gathered, joined
 from crosslign.training.terms import named_terms
 
 STATE_FILE = "crosslign_loss.safetensors"
 STEP = "optimiser_steps"
+ENCODER = "encoder_checksum"
+FOLDER = "crosslign_folder"
+"""Key of the trainer's state: the output folder of the run that wrote it."""
+RESUME = "Where the checkpoint was moved, name it in the trainer's arguments, too: resume_from_checkpoint"
 MAIN = "main"
 RAW = "unnormalised_embedding"
 NOT_HERE = {
@@ -47,6 +52,13 @@ NOT_HERE = {
     "masked_language_model": "it reads tokens, and the model gives one vector a sentence: transformers' own Trainer has it",
 }
 """Objectives that are no losses of a SentenceTransformer, and why."""
+DECIDED = {
+    **dict.fromkeys(("pooling", "layer"), "the model gives one vector a sentence; its own Pooling module decides"),
+    **dict.fromkeys(("examples", "batch", "micro_batch"), "the trainer's data set and arguments decide"),
+    **dict.fromkeys(("learning_rate", "clip"), "the trainer's one optimiser decides"),
+    "start_from": "`load` takes over the parts of an earlier run",
+}
+"""Keys of a recipe's terms and parts that are no options here, and what stands in their place."""
 VIEW = re.compile(r"(view.*?)(?:_([ab]))?")
 Features = Sequence[Mapping[str, Any]]
 
@@ -139,7 +151,9 @@ class ObjectiveLoss(nn.Module):
         self.model, self.langs, self.seed = model, dict(langs or {}), seed
         entries = [terms] if isinstance(terms, Mapping) else list(terms)
         for entry in entries:
-            _check_term(entry)
+            _check_keys(entry)
+        for entry in (parts or {}).values():
+            _check_keys(entry)
         self.terms = [term for term, _ in named_terms(entries, "ObjectiveLoss")]
         self._hooks = [module.register_forward_pre_hook(_keep_unnormalised) for module in model if isinstance(module, Normalize)]
         encoder: Any = _Encoder(model)
@@ -171,9 +185,9 @@ class ObjectiveLoss(nn.Module):
             for part in self._parts():
                 part.before_keys()
             self._moved = self.step
-        names, texts = [str(column["column"]) for column in features], _joined([list(column["texts"]) for column in features])
-        batch = self._batch(names, texts, None if labels is None else _joined([labels.tolist()])[0])
-        queries = _Given(texts, [_gathered(_vectors(self.model, column)) for column in features])
+        names, texts = [str(column["column"]) for column in features], joined([list(column["texts"]) for column in features])
+        batch = self._batch(names, texts, None if labels is None else joined([labels.tolist()])[0])
+        queries = _Given(texts, [gathered(_vectors(self.model, column)) for column in features])
         keys: _Given | None = None
         losses, device = [], next(self.model.parameters()).device
         for term in self.terms:
@@ -199,21 +213,26 @@ class ObjectiveLoss(nn.Module):
         copies = next((found for part in self._parts() if (found := part.key_member(MAIN)) is not None), None)
         if copies is None:
             raise InputError("a term wants momentum keys, and no part holds momentum copies", where="parts", do="Add a momentum_queue")
-        return _Given(texts, [_gathered(copies(column)) for column in features])
+        return _Given(texts, [gathered(copies(column)) for column in features])
 
     def _batch(self, names: Sequence[str], texts: Sequence[Sequence[str]], labels: Sequence[Any] | None) -> Batch:
         """Return the columns of a training set (docs/training.md) that the columns of the data set stand for."""
         rows, langs = len(texts[0]), [self.langs.get(name, "und") for name in names]
-        plain = [at for at, name in enumerate(names) if not name.startswith(("negative", "view"))]
+        plain, negatives = ([at for at, name in enumerate(names) if name.startswith("negative") == negative and not name.startswith("view")]
+                            for negative in (False, True))  # fmt: skip
         columns: dict[str, Any] = {}
-        if any(term.objective.shape == "groups" for term in self.terms) and len(plain) > 2:
+        groups = [term.objective.shape == "groups" for term in self.terms]
+        if rest := [names[at] for at in [*([] if all(groups) else plain[2:]), *negatives[1:]]]:
+            do = "Leave it out; a hard negative is called negative…, a view view…, and objectives on groups alone read more sentences"
+            raise InputError(f"the column {rest[0]!r} has no place", where="ObjectiveLoss", why="a row has two sides, one negative", do=do)
+        if all(groups) and len(plain) > 2:
             members = [[at for at in plain if texts[at][row]] for row in range(rows)]
             columns["texts"] = [[texts[at][row] for at in own] for row, own in enumerate(members)]
             columns["langs"] = [[langs[at] for at in own] for own in members]
         else:
             for side, at in zip("ab", plain, strict=False):
                 columns |= {f"{side}_text": list(texts[at]), f"{side}_lang": [langs[at]] * rows}
-        for at in [at for at, name in enumerate(names) if name.startswith("negative")][:1]:
+        for at in negatives:
             columns |= {"c_text": [text or None for text in texts[at]], "c_lang": [langs[at]] * rows}
         if any(name.startswith("view") for name in names):
             columns["views"] = [_views(names, langs, [column[row] for column in texts]) for row in range(rows)]
@@ -231,34 +250,43 @@ class ObjectiveLoss(nn.Module):
 
     def save(self, folder: Path) -> None:
         """Write copies, queues, heads and the number of steps to `folder`/crosslign_loss.safetensors."""
-        save_tensors(Path(folder) / STATE_FILE, {**self.parts.state_dict(), STEP: torch.tensor(self.step)})
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        numbers = {STEP: torch.tensor(self.step), ENCODER: torch.tensor(_checksum(self.model))}
+        save_tensors(Path(folder) / STATE_FILE, {**self.parts.state_dict(), **numbers})
 
-    def load(self, folder: Path) -> None:
-        """Read what `save` wrote; of another run's parts those of equal names, which is how a second phase begins.
+    def load(self, folder: str | Path, resume: bool = False) -> None:
+        """Read what `save` wrote: for a second phase the parts that a trained system keeps, which no queue is; steps begin anew.
+
+        Args:
+            folder: a checkpoint.
+            resume: its run goes on, with queues and steps, on a model with the checkpoint's weights; `LossState` asks for this.
 
         Raises:
-            InputError: nothing is there, or it holds parts of other shapes.
+            InputError: nothing is there, or it is of other parts, or on resume of other weights.
         """
         path = Path(folder) / STATE_FILE
         if not path.is_file():
-            raise InputError("the state of the loss is missing", where=str(path), do="Pass callbacks=[LossState(loss)] to the trainer")
+            raise InputError("the state of the loss is missing", where=str(path), why="the run had no callback LossState(loss)", do=RESUME)
         try:
             state = load_file(path)
-            step = int(state.pop(STEP))
-            self.parts.load_state_dict(state)
+            step, encoder = (int(state.pop(name)) for name in (STEP, ENCODER))
+            for name, part in self.parts.items():
+                if resume or not part.training_only:
+                    part.load_state_dict(state_of(name, state))
         except (RuntimeError, KeyError, SafetensorError) as error:
             raise InputError("the state belongs to another loss", where=str(path), why=" ".join(str(error).split())[:200]) from error
-        self.step, self._moved = step, -1
+        if resume and encoder != _checksum(self.model):
+            raise InputError("the state belongs to other weights than the model has", where=str(path), do=RESUME)
+        self.step, self._moved = step if resume else 0, -1
 
 
-def _check_term(entry: Mapping[str, Any]) -> None:
-    """Refuse what has no place in this trainer."""
-    name = entry.get("objective", "")
+def _check_keys(entry: Mapping[str, Any]) -> None:
+    """Refuse a term or a part that has no place in this trainer, or a key of it."""
+    name = str(entry.get("objective", entry.get("kind", "")))
     if name in NOT_HERE:
         raise InputError(f"{name} is no loss of a SentenceTransformer", where="terms", why=NOT_HERE[name])
-    if refused := [key for key in ("pooling", "layer") if entry.get(key) is not None]:
-        do = "Leave it out: the model's own Pooling module decides"
-        raise InputError(f"{refused[0]} is no option here", where=f"term {name}", why="the model gives one vector a sentence", do=do)
+    if refused := [key for key in DECIDED if entry.get(key) is not None]:
+        raise InputError(f"{refused[0]} is no option here", where=name, why=DECIDED[refused[0]], do="Leave it out")
 
 
 class _Given:
@@ -304,39 +332,12 @@ def _views(names: Sequence[str], langs: Sequence[str], row: Sequence[str]) -> li
     return list(views.values())
 
 
-def _ranks() -> int:
-    return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
-
-
-def _joined(columns: list[list[Any]]) -> list[list[Any]]:
-    """Return columns with the rows of all ranks, in the order of the ranks."""
-    if _ranks() == 1:
-        return columns
-    found: list[Any] = [None] * _ranks()
-    dist.all_gather_object(found, columns)
-    return [[value for rank in found for value in rank[at]] for at in range(len(columns))]
-
-
-def _gathered(vectors: Tensor) -> Tensor:
-    """Return the rows of all ranks; gradient reaches this rank's own, times the ranks, since DDP takes the mean of the ranks' gradients.
-
-    Heads, which DDP does not hold, get the gradient of the whole batch on every rank.
-    """
-    if _ranks() == 1:
-        return vectors
-    counts = torch.zeros(_ranks(), dtype=torch.int64, device=vectors.device)
-    counts[dist.get_rank()] = len(vectors)
-    dist.all_reduce(counts)
-    found = [vectors.new_zeros(int(count), vectors.shape[1]) for count in counts]
-    padded = nn.functional.pad(vectors.detach(), (0, 0, 0, int(counts.max()) - len(vectors)))
-    every = [torch.empty_like(padded) for _ in counts]
-    dist.all_gather(every, padded.contiguous())
-    found = [rows[: int(count)] for rows, count in zip(every, counts, strict=True)]
-    own = vectors.view_as(vectors)
-    if own.requires_grad:
-        own.register_hook(lambda gradient: gradient * _ranks())  # type: ignore[no-untyped-call]
-    found[dist.get_rank()] = own
-    return torch.cat(found)
+def _checksum(model: nn.Module) -> int:
+    """Return a number that tells a model's weights from others."""
+    found = 0
+    for parameter in model.parameters():
+        found = zlib.crc32(parameter.detach().cpu().flatten().view(torch.uint8).numpy(), found)
+    return found
 
 
 def _after_each_step(loss: ObjectiveLoss) -> Any:
@@ -356,20 +357,25 @@ class LossState(TrainerCallback):
     """Saves an `ObjectiveLoss` beside each checkpoint of the trainer, which keeps nothing of a loss, and restores it on resume.
 
     Args:
-        loss: the trainer's loss.
+        loss: the trainer's loss, or its losses by the names of their data sets.
     """
 
-    def __init__(self, loss: ObjectiveLoss) -> None:
-        self.loss = loss
+    def __init__(self, loss: ObjectiveLoss | Mapping[str, nn.Module]) -> None:
+        named = {"": loss} if isinstance(loss, nn.Module) else loss
+        self.losses = {name: one for name, one in named.items() if isinstance(one, ObjectiveLoss)}
 
     def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Write the loss's state into the checkpoint; rank 0 does."""
-        if state.is_world_process_zero:
-            self.loss.save(Path(args.output_dir) / f"checkpoint-{state.global_step}")
+        """Write the state of each loss into the checkpoint; rank 0 does."""
+        for name, loss in self.losses.items() if state.is_world_process_zero else ():
+            loss.save(Path(args.output_dir) / f"checkpoint-{state.global_step}" / name)
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Read the state of the checkpoint that the trainer goes on from."""
+        """Read the state of the checkpoint that the trainer goes on from; its place, which no callback hears, the trainer's state tells."""
+        given, step = args.resume_from_checkpoint, f"checkpoint-{state.global_step}"
+        written = [Path(place, step) for place in (state.stateful_callbacks.get(FOLDER, args.output_dir), args.output_dir)]
+        places = [Path(given)] if isinstance(given, str) and given.lower() != "true" else written
+        state.stateful_callbacks[FOLDER] = str(Path(args.output_dir).absolute())
         if state.global_step:
-            given = args.resume_from_checkpoint
-            folder = Path(given) if isinstance(given, str) and given not in ("True", "true") else Path(args.output_dir)
-            self.loss.load(folder if folder.name.startswith("checkpoint-") else folder / f"checkpoint-{state.global_step}")
+            folder = next((one for one in places if any(one.rglob(STATE_FILE))), places[-1])
+            for name, loss in self.losses.items():
+                loss.load(folder / name, resume=True)

@@ -7,8 +7,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from crosslign.devices import FALLBACK
-
 VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS", "POLARS_MAX_THREADS")
 
 
@@ -21,7 +19,6 @@ def limit_threads(threads: int) -> None:
     for variable in VARIABLES:
         os.environ[variable] = str(threads)
     os.environ["OMP_WAIT_POLICY"] = "passive"
-    os.environ.setdefault(FALLBACK, "1")
     os.environ["TOKENIZERS_PARALLELISM"] = "true" if threads > 1 else "false"
     import pyarrow
 

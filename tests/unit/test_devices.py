@@ -1,6 +1,7 @@
 """What other systems lack or have otherwise: Apple's GPUs, macOS's calls. Nothing here has run on a Mac: each case is pretended."""
 
 import os
+import subprocess
 import sys
 
 import numpy as np
@@ -11,7 +12,6 @@ from crosslign import devices
 from crosslign.errors import InputError, ResourceError
 from crosslign.files.atomic import reserve
 from crosslign.mining.backends._faiss import load_faiss
-from crosslign.threads import limit_threads
 from crosslign.training import accelerator
 
 
@@ -52,11 +52,20 @@ def test_a_device_that_is_not_there_is_said(monkeypatch):
         devices.apple_gpu()
 
 
-def test_what_apples_gpu_cannot_compute_the_cpu_does(monkeypatch):
-    for name in devices.FALLBACK, "OMP_NUM_THREADS":
-        monkeypatch.delenv(name, raising=False)
-    limit_threads(1)
-    assert os.environ[devices.FALLBACK] == "1"
+@pytest.mark.parametrize("module", ["in_python", "cli.main", "sentence_transformers", "jobs.frame"])
+def test_torch_is_told_before_it_is_loaded_that_the_cpu_stands_in_for_apples_gpu(module):
+    """A finder of modules looks at the variable in the moment in which torch is asked for."""
+    program = (
+        "import importlib, os, sys\nfrom importlib.abc import MetaPathFinder\nclass Watch(MetaPathFinder):\n"
+        " def find_spec(self, name, path, target=None):\n"
+        "  if name == 'torch': sys.exit(os.environ.get('PYTORCH_ENABLE_MPS_FALLBACK') != '1')\n"
+        f"sys.meta_path.insert(0, Watch())\nimportlib.import_module('crosslign.{module}')\nimport torch"
+    )
+    env = {name: value for name, value in os.environ.items() if name != "PYTORCH_ENABLE_MPS_FALLBACK"}
+    assert subprocess.run([sys.executable, "-c", program], env=env, check=False).returncode == 0
+
+
+def test_what_apples_gpu_cannot_compute_the_cpu_does():
     values = torch.tensor([0.1, 0.2])
     assert torch.equal(devices.wide(values), values.double())
     meta = torch.empty(2, device="meta")

@@ -13,54 +13,63 @@ from safetensors.torch import load_file
 from test_sentence_transformers import CASES, QUEUE, rows, sentence_encoder  # noqa: F401
 
 RANK = """
-import sys, torch, torch.distributed as dist
+import json, sys, torch, torch.distributed as dist
 from sentence_transformers import SentenceTransformer
 from torch.nn.parallel import DistributedDataParallel
 from crosslign.sentence_transformers import ObjectiveLoss, TextCollator
-import json, os
-folder, out, ranks, rank = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-rows = json.loads(sys.argv[5])
+folder, out, given, ranks, rank = *sys.argv[1:4], *map(int, sys.argv[4:])
 torch.set_num_threads(1)
 if ranks > 1:
     dist.init_process_group("gloo", init_method=f"file://{out}.store", world_size=ranks, rank=rank)
-model = SentenceTransformer(folder, device="cpu")
-loss = ObjectiveLoss(model, json.loads(sys.argv[6]), json.loads(sys.argv[7]))
-optimiser = torch.optim.SGD(model.parameters(), lr=0.1)
-if ranks > 1:
-    loss.model = DistributedDataParallel(model, find_unused_parameters=True)
-for step in range(2):
-    share = rows[8 * step : 8 * step + 8]
-    share = share[:5] if (ranks, rank) == (2, 0) else share[5:] if ranks == 2 else share
-    batch = TextCollator(model.preprocess)(share)
-    features = [{k.removeprefix(f"{n}_"): v for k, v in batch.items() if k.startswith(f"{n}_")} for n in ("anchor", "positive")]
-    optimiser.zero_grad()
-    loss(features, None).backward()
-    optimiser.step()
-queue = loss.parts["queue"].ring.flatten().tolist() if "queue" in loss.parts else []
+found = {}
+for case, (rows, terms, parts) in json.load(open(given)).items():
+    model = SentenceTransformer(folder, device="cpu")
+    loss = ObjectiveLoss(model, terms, parts)
+    optimiser = torch.optim.SGD(model.parameters(), lr=0.1)
+    if ranks > 1:
+        loss.model = DistributedDataParallel(model, find_unused_parameters=True)
+    for step in range(2):
+        share = rows[8 * step : 8 * step + 8]
+        share = share[:5] if (ranks, rank) == (2, 0) else share[5:] if ranks == 2 else share
+        batch = TextCollator(model.preprocess)(share)
+        names = [name.removesuffix("_input_ids") for name in batch if name.endswith("_input_ids")]
+        features = [{key.removeprefix(f"{name}_"): value for key, value in batch.items() if key.startswith(f"{name}_")} for name in names]
+        optimiser.zero_grad()
+        total = loss(features, batch.get("label"))
+        if total.requires_grad:
+            total.backward()
+        optimiser.step()
+    heads = [part.grad.flatten() for part in loss.parts.parameters() if part.grad is not None]
+    moved = [value.detach().flatten() for name, value in sorted(loss.parts.state_dict().items()) if value.is_floating_point()]
+    weights = [parameter.detach().flatten() for parameter in model.parameters()]
+    found[case] = [torch.cat([torch.zeros(0), *values]).tolist() for values in (weights, heads, moved)]
 if rank == 0:
-    json.dump([torch.cat([p.detach().flatten() for p in model.parameters()]).tolist(), queue], open(out, "w"))
+    json.dump(found, open(out, "w"))
 """
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("case", ["infonce", "momentum"])
-def test_two_ranks_train_as_one_process_does(case, rows, sentence_encoder, tmp_path):  # noqa: F811
-    """Shares of the batch differ in size; negatives, queues and gradients are those of the whole batch."""
-    term, parts = ({"objective": "infonce"}, {}) if case == "infonce" else (CASES["momentum"][1][0], {"queue": QUEUE})
+def test_two_ranks_train_as_one_process_does(rows, sentence_encoder, tmp_path):  # noqa: F811
+    """Shares of the batch differ in size; encoder, gradients of heads, queues and scores are those of the whole batch."""
     sentence_encoder.save(str(tmp_path / "model"))
-    data = [dict(zip(rows["pairs"], row, strict=True)) for row in zip(*rows["pairs"].values(), strict=True)]
-    given = [json.dumps(data), json.dumps(term), json.dumps(parts)]
+    given = {}
+    for case, (shape, terms, parts) in CASES.items():
+        columns = rows[shape]
+        given[case] = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)], terms, parts
+    (tmp_path / "given.json").write_text(json.dumps(given))
     results = []
     for ranks in (1, 2):
         out = tmp_path / f"ranks{ranks}.json"
-        command = [sys.executable, "-c", RANK, str(tmp_path / "model"), str(out), str(ranks)]
-        running = [subprocess.Popen([*command, str(rank), *given], stderr=subprocess.PIPE, text=True) for rank in range(ranks)]
+        command = [sys.executable, "-c", RANK, str(tmp_path / "model"), str(out), str(tmp_path / "given.json"), str(ranks)]
+        running = [subprocess.Popen([*command, str(rank)], stderr=subprocess.PIPE, text=True) for rank in range(ranks)]
         errors = [process.communicate(timeout=300)[1] for process in running]
         assert [process.returncode for process in running] == [0] * ranks, errors
         results.append(json.loads(out.read_text()))
-    (one, queue), (two, joint_queue) = results
-    assert two == pytest.approx(one, abs=2e-6)
-    assert joint_queue == pytest.approx(queue, abs=1e-5)
+    for case in CASES:
+        (one, heads, moved), (two, joint_heads, joint_moved) = (found[case] for found in results)
+        assert two == pytest.approx(one, abs=2e-6), case
+        assert joint_heads == pytest.approx(heads, rel=1e-4, abs=1e-5), case
+        assert joint_moved == pytest.approx(moved, abs=1e-5), case
 
 
 TRAINED = """

@@ -24,7 +24,8 @@ SHA = "0" * 40
 class Hub(ThreadingHTTPServer):
     """Repositories in memory; a commit counts when it has come whole.
 
-    `plan` has one fault a request from the first on: `cut` (the line goes dead before an answer), `<status>`, or `ok`.
+    `plan` has one fault a request from the first on: `cut` (the line goes dead before an answer), `half` (it does within the answer to what
+    has been done), `<status>`, or `ok`.
     """
 
     daemon_threads = True
@@ -47,12 +48,14 @@ class Answer(BaseHTTPRequestHandler):
         for name, value in {"Content-Type": "application/json", "Content-Length": str(len(body)), **headers}.items():
             self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(body)
+        self.wfile.write(body[: len(body) // 2] if self.half else body)
+        self.close_connection |= self.half
 
     def answer(self):
         hub, body = self.server, self.rfile.read(int(self.headers.get("Content-Length") or 0))
         hub.asked.append(f"{self.command} {self.path.partition('?')[0]}")
         act = hub.plan.pop(0) if hub.plan else "ok"
+        self.half = act == "half"
         if act == "cut":
             self.close_connection = True
         elif act.isdigit():
@@ -208,7 +211,7 @@ def test_what_has_no_licence_is_not_pushed(hub, tmp_path, tiny_encoder, capsys, 
     assert hub.asked == []
 
 
-@pytest.mark.parametrize("fault", ["cut", "503"])
+@pytest.mark.parametrize("fault", ["cut", "503", "half"])
 @pytest.mark.parametrize("first", range(6))
 def test_a_line_that_goes_dead_at_any_request_loses_nothing(hub, results, fault, first):
     hub.plan = ["ok"] * first + [fault] * 2

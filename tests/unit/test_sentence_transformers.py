@@ -11,7 +11,6 @@ import torch
 import trial
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
-from sentence_transformers.sentence_transformer import losses
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 from tokenise import tokenised
 
@@ -20,9 +19,7 @@ from crosslign.encoders.dropout import set_dropout
 from crosslign.encoders.model import Model
 from crosslign.errors import InputError
 from crosslign.files import write_rows
-from crosslign.objectives import OBJECTIVES
-from crosslign.objectives.borrowed import REFUSED, borrowed_loss
-from crosslign.objectives.contract import Batch, plan_of
+from crosslign.objectives.contract import plan_of
 from crosslign.sentence_transformers import LossState, ObjectiveLoss, TextCollator
 from crosslign.training.draws import derive, torch_generator
 from crosslign.training.fit import fit
@@ -98,16 +95,16 @@ def as_examples(shape, columns, path):
 def own_steps(tiny_encoder, tmp_path, one_thread):
     """Train with this library's trainer, without dropout; return of each step its rows, weights, gradients and loss."""
 
-    def run(shape, columns, terms, parts):
+    def run(shape, columns, terms, parts, base=None):
         examples = as_examples(shape, columns, tmp_path / "train.parquet")
         recipe = trial.recipe(
             terms=[{"weight": 1.0, **term, "examples": "train", "batch": 8} for term in terms],
             parts=parts,
             train={"steps": 4, "dropout": 0.0, "max_length": 64, "learning_rate": 1e-4},  # steps of 1e-3 throw a tiny encoder far off
         )
-        model = Model.load({"main": tiny_encoder / "main"})
+        model = Model.load({"main": (base or tiny_encoder) / "main"})
         set_dropout(model, 0.0)
-        made = build_parts(recipe, model)
+        made = build_parts(recipe, model, base)
         seen, steps = [], []
         real_batch, real_run = Store.batch, Stepper.run
 
@@ -128,7 +125,7 @@ def own_steps(tiny_encoder, tmp_path, one_thread):
             patch.setattr(Store, "batch", batch)
             patch.setattr(Stepper, "run", step_of)
             sets = tokenised(recipe, {"train": examples}, model, tmp_path / "sets")
-            fit(recipe, sets, model, made, None, tmp_path / "run", tmp_path / "work")
+            fit(recipe, sets, model, made, None, tmp_path / ("second" if base else "run"), tmp_path / ("more" if base else "work"))
         return steps, recipe["seed"]
 
     return run
@@ -160,22 +157,47 @@ def test_loss_and_gradients_are_those_of_the_own_trainer(case, rows, own_steps, 
     steps, seed = own_steps(shape, columns, terms, parts)
     assert_exact_by_vectors(sentence_encoder, columns, terms, parts, seed, *steps[0][:2])
     loss = ObjectiveLoss(sentence_encoder, terms, parts, seed=seed)
+    assert_as_trained(loss, columns, steps, 5e-5 if case == "EMMA-X, phase 2" else 1e-9)
+
+
+def test_emma_x_is_two_runs_as_in_the_own_trainer(rows, own_steps, sentence_encoder, tmp_path):
+    """The second run's classifier and rank scores are those that the first left; its queue, copies and draws begin anew."""
+    first, seed = own_steps("pairs", rows["pairs"], FIRST_PHASE, RANKED)
+    loss = ObjectiveLoss(sentence_encoder, FIRST_PHASE, RANKED, seed=seed)
+    assert_as_trained(loss, rows["pairs"], first)
+    parts = {name: {**part, **({} if name == "queue" else {"start_from": "base"})} for name, part in RANKED.items()}
+    second, _ = own_steps("pairs", rows["pairs"], SECOND_PHASE, parts, tmp_path / "run" / "last")
+    take_weights(loss, *second[0][2:4])
+    loss.save(tmp_path / "checkpoint-4")
+    after = ObjectiveLoss(sentence_encoder, SECOND_PHASE, RANKED, seed=seed)
+    after.load(tmp_path / "checkpoint-4")
+    assert torch.equal(after.parts["scores"].scores, loss.parts["scores"].scores)
+    assert_as_trained(after, rows["pairs"], second, 5e-5)
+
+
+def take_weights(loss, weights, heads):
+    """Give a loss the encoder and the heads of a step of the own trainer."""
+    own = {name.replace("_registered.0.backbone.", ""): value for name, value in weights.items() if "special_ids" not in name}
+    loss.model[0].model.load_state_dict(own)
+    with torch.no_grad():
+        for name, values in heads.items():
+            for key, value in loss.parts[name].named_parameters():
+                value.copy_(values[key]) if not name.startswith("queue") else None
+
+
+def assert_as_trained(loss, columns, steps, cancelled=1e-9):
+    """Loss and gradients of each step are those of the own trainer, from its weights."""
     assert len(steps) == 4
     for numbers, _, weights, heads, grads, expected in steps:
-        own = {name.replace("_registered.0.backbone.", ""): value for name, value in weights.items() if "special_ids" not in name}
-        sentence_encoder[0].model.load_state_dict(own)
-        with torch.no_grad():
-            for name, values in heads.items():
-                for key, value in loss.parts[name].named_parameters():
-                    value.copy_(values[key]) if not name.startswith("queue") else None
-        sentence_encoder.zero_grad()
-        features, labels = collated(sentence_encoder, columns, numbers)
+        take_weights(loss, weights, heads)
+        loss.model.zero_grad()
+        features, labels = collated(loss.model, columns, numbers)
         found = loss(features, labels)
         assert float(found.detach()) == pytest.approx(expected, rel=1e-5, abs=1e-6)
         if found.requires_grad:
             found.backward()
         loss.end_step()
-        assert_gradients(grads, sentence_encoder, 5e-5 if case == "EMMA-X, phase 2" else 1e-9)
+        assert_gradients(grads, loss.model, cancelled)
 
 
 def assert_exact_by_vectors(model, columns, terms, parts, seed, numbers, batch):
@@ -244,11 +266,11 @@ def test_the_draws_of_a_term_leave_the_trainers_generators_alone(rows, sentence_
     assert float(loss(features, None).detach()) == float(first.detach())
 
 
-def trained(model, rows, out, terms, parts, steps, resume=None, accumulate=1, save=2):
+def trained(model, rows, out, terms, parts, steps, resume=None, accumulate=1, **more):
     loss = ObjectiveLoss(model, terms, parts)
     arguments = SentenceTransformerTrainingArguments(
-        str(out), max_steps=steps, per_device_train_batch_size=5, learning_rate=1e-3, save_steps=save, use_cpu=True, report_to=[],
-        gradient_accumulation_steps=accumulate, disable_tqdm=True, logging_steps=1, seed=3,
+        str(out), max_steps=steps, per_device_train_batch_size=5, learning_rate=1e-3, save_steps=2, use_cpu=True, report_to=[],
+        gradient_accumulation_steps=accumulate, disable_tqdm=True, logging_steps=1, seed=3, **more,
     )  # fmt: skip
     trainer = SentenceTransformerTrainer(
         model, arguments, Dataset.from_dict(rows), loss=loss, data_collator=TextCollator(model.preprocess), callbacks=[LossState(loss)]
@@ -277,18 +299,48 @@ def test_a_run_that_was_killed_resumes_to_the_same_weights_queue_and_head(rows, 
     parts = {"queue": QUEUE, "mlp": {"kind": "mlp_train_only"}}
     again = copy.deepcopy(sentence_encoder)
     whole, _ = trained(sentence_encoder, rows["pairs"], tmp_path / "whole", terms, parts, 4)
-    resumed, _ = trained(again, rows["pairs"], tmp_path / "whole", terms, parts, 4, resume=str(tmp_path / "whole" / "checkpoint-2"))
-    assert whole.step == resumed.step == 4
-    for name, value in whole.state_dict().items():
-        assert torch.equal(value, resumed.state_dict()[name]), name
+    for out in ("whole", "elsewhere"):
+        resumed, _ = trained(again, rows["pairs"], tmp_path / out, terms, parts, 4, resume=str(tmp_path / "whole" / "checkpoint-2"))
+        assert whole.step == resumed.step == 4
+        for name, value in whole.state_dict().items():
+            assert torch.equal(value, resumed.state_dict()[name]), name
 
 
-def test_a_checkpoint_without_the_state_of_the_loss_is_not_resumed(rows, sentence_encoder, tmp_path):
-    term, parts = {"objective": "momentum_contrast", "queue": "queue"}, {"queue": QUEUE}
+def test_what_is_resumed_is_the_state_of_that_checkpoint(rows, sentence_encoder, tmp_path):
+    """Of two runs one lies where the other was; a state of other weights, or none, is refused."""
+    term, parts, again = {"objective": "momentum_contrast", "queue": "queue"}, {"queue": QUEUE}, copy.deepcopy(sentence_encoder)
     trained(sentence_encoder, rows["pairs"], tmp_path / "run", term, parts, 2)
-    (tmp_path / "run" / "checkpoint-2" / "crosslign_loss.safetensors").unlink()
+    (tmp_path / "run").rename(tmp_path / "moved")
+    turned = dict(zip(rows["pairs"], reversed(rows["pairs"].values()), strict=True))
+    trained(again, turned, tmp_path / "run", term, parts, 2)
+    given = str(tmp_path / "moved" / "checkpoint-2")
+    with pytest.raises(InputError, match=r"belongs to other weights .* resume_from_checkpoint"):
+        trained(again, rows["pairs"], tmp_path / "new", term, parts, 4, resume=given)
+    trained(again, rows["pairs"], tmp_path / "new", term, parts, 4, resume=given, resume_from_checkpoint=given)
+    (tmp_path / "moved" / "checkpoint-2" / "crosslign_loss.safetensors").unlink()
     with pytest.raises(InputError, match="the state of the loss is missing"):
-        trained(sentence_encoder, rows["pairs"], tmp_path / "run", term, parts, 4, resume=str(tmp_path / "run" / "checkpoint-2"))
+        trained(again, rows["pairs"], tmp_path / "new", term, parts, 4, resume=given, resume_from_checkpoint=given)
+
+
+def test_each_of_several_data_sets_keeps_the_state_of_its_loss(rows, sentence_encoder, tmp_path):
+    def run(out, resume=None):
+        model = copy.deepcopy(sentence_encoder)
+        sets = {name: Dataset.from_dict(rows["pairs"]) for name in ("one", "other")}
+        losses = {name: ObjectiveLoss(model, {"objective": "momentum_contrast", "queue": "queue"}, {"queue": QUEUE}) for name in sets}
+        arguments = SentenceTransformerTrainingArguments(
+            str(out), max_steps=6, per_device_train_batch_size=5, save_steps=3, use_cpu=True, report_to=[], disable_tqdm=True, seed=3
+        )
+        trainer = SentenceTransformerTrainer(
+            model, arguments, sets, loss=losses, data_collator=TextCollator(model.preprocess), callbacks=[LossState(losses)]
+        )
+        trainer.train(resume_from_checkpoint=resume)
+        return losses
+
+    whole, resumed = run(tmp_path / "run"), run(tmp_path / "run", str(tmp_path / "run" / "checkpoint-3"))
+    assert sum(loss.step for loss in whole.values()) == 6
+    assert all(loss.step for loss in whole.values())
+    for name, loss in whole.items():
+        assert all(torch.equal(value, resumed[name].state_dict()[key]) for key, value in loss.state_dict().items())
 
 
 @pytest.mark.long
@@ -312,6 +364,7 @@ def test_the_saved_model_is_an_ordinary_one(rows, sentence_encoder, tmp_path):
         ({"objective": "cross_entropy", "part": "head"}, "SoftmaxLoss"),
         ({"objective": "infonce", "pooling": "cls"}, "Pooling module"),
         ({"objective": "infonce", "layer": 8}, "Pooling module"),
+        ({"objective": "infonce", "batch": 8}, "batch is no option here; the trainer's data set and arguments decide"),
         ({"objective": "infonc"}, "infonce"),
         ({"objective": "infonce", "temprature": 1}, "temprature"),
     ],
@@ -327,68 +380,10 @@ def test_several_models_pairs_read_as_one_and_batches_without_texts_are_refused(
     features, labels = collated(sentence_encoder, rows["labelled"], range(4))
     with pytest.raises(InputError, match="encode: sentences"):
         ObjectiveLoss(sentence_encoder, {"objective": "alignment", "similarity": "cosine"})(features, labels)
+    with pytest.raises(InputError, match="one optimiser"):
+        ObjectiveLoss(sentence_encoder, {"objective": "infonce"}, {"mlp": {"kind": "mlp_train_only", "learning_rate": 1e-3}})
+    for columns in (rows["groups"], rows["triplets"] | {"negative_2": rows["triplets"]["negative"]}):
+        with pytest.raises(InputError, match=r"the column '(also|negative_2)' has no place"):
+            ObjectiveLoss(sentence_encoder, {"objective": "infonce"})(*collated(sentence_encoder, columns, range(4)))
     with pytest.raises(InputError, match="TextCollator"):
         ObjectiveLoss(sentence_encoder, {"objective": "infonce"})([{"input_ids": features[0]["input_ids"]}], None)
-
-
-BORROWED = {
-    "CoSENTLoss": ("graded", {"scale": 10.0}),
-    "AnglELoss": ("graded", {}),
-    "MultipleNegativesRankingLoss": ("triplets", {}),
-    "MultipleNegativesSymmetricRankingLoss": ("pairs", {"scale": 10.0}),
-    "TripletLoss": ("triplets", {"triplet_margin": 1.0}),
-    "MatryoshkaLoss": ("pairs", {"loss": "MultipleNegativesRankingLoss", "matryoshka_dims": [32, 8]}),
-    "MSELoss": ("taught", {}),
-    "SoftmaxLoss": ("labelled", {"num_labels": 2}),
-}
-
-
-@pytest.mark.parametrize("name", BORROWED)
-def test_a_loss_of_sentence_transformers_is_an_objective_with_its_own_gradients(name, rows, own_steps, tiny_encoder, tmp_path):
-    shape, options = BORROWED[name]
-    columns = dict(rows["pairs" if shape == "taught" else shape])
-    if shape == "taught":
-        del columns["positive"]
-        teacher = torch.randn(len(columns["anchor"]), 32, generator=torch.Generator().manual_seed(1))
-    if shape == "labelled":
-        columns = {key: values for key, values in columns.items() if not key.startswith("view")}
-    weighted = name == "SoftmaxLoss"  # its weights are a part
-    parts = {"weights": {"kind": "loss_weights", "loss": name, "options": options}} if weighted else {}
-    term = {"part": "weights"} if weighted else {"loss": name, "options": options}
-    term["objective"] = "sentence_transformers_loss"
-    steps, _ = own_steps(shape, columns | ({"label": teacher.tolist()} if shape == "taught" else {}), [term], parts)
-    model = Model.load({"main": tiny_encoder / "main"})
-    config = model.member("main").backbone.config
-    config.hidden_dropout_prob = config.attention_probs_dropout_prob = 0.0
-    model.save(tmp_path / "plain", {"pooling": "mean", "max_length": 64, "normalise": False})
-    judge = SentenceTransformer(str(tmp_path / "plain" / "main"), device="cpu")
-    made = options | ({"embedding_dimension": judge.get_embedding_dimension()} if weighted else {})
-    if "loss" in made:
-        made["loss"] = getattr(losses, made["loss"])(judge)
-    loss = getattr(losses, name)(judge, **made)
-    for numbers, _, weights, heads, grads, expected in steps:
-        loss.load_state_dict({key.removeprefix("built."): value for key, value in heads.get("weights", {}).items()}, strict=False)
-        own = {key.replace("_registered.0.backbone.", ""): value for key, value in weights.items() if "special_ids" not in key}
-        judge[0].model.load_state_dict(own)
-        judge.zero_grad()
-        features, labels = collated(judge, columns, numbers)
-        features = [{key: value for key, value in column.items() if key not in ("texts", "column")} for column in features]
-        found = loss(features, teacher[numbers] if shape == "taught" else labels.long() if weighted else labels)
-        found = sum(found.values()) if isinstance(found, dict) else found
-        assert float(found.detach()) == pytest.approx(expected, rel=1e-5, abs=1e-6)
-        found.backward()
-        assert_gradients(grads, judge)
-
-
-@pytest.mark.parametrize("name", [*REFUSED, "ContrastiveTensionLossInBatchNegatives", "CosentLoss"])
-def test_losses_that_cannot_be_computed_on_vectors_are_refused_by_name(name):
-    with pytest.raises(InputError, match=name):
-        borrowed_loss(name, {}, 8, torch.device("cpu"))
-
-
-def test_options_of_a_borrowed_loss_are_checked_against_its_signature_and_weights_belong_to_a_part():
-    with pytest.raises(InputError, match="scale"):
-        borrowed_loss("CoSENTLoss", {"scales": 3}, 8, torch.device("cpu"))
-    term = OBJECTIVES.get("sentence_transformers_loss")(loss="SoftmaxLoss", options={"num_labels": 2})
-    with pytest.raises(InputError, match="loss_weights"):
-        term.loss({"a": torch.ones(2, 8), "b": torch.ones(2, 8)}, Batch(["x", "y"], {"label": [[0.0], [1.0]]}), {})

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
+from crosslign.config.borrowed import check_loss
 from crosslign.config.budgets import check_budgets
 from crosslign.config.cells import is_scored, row_systems, setting_of, system_of
 from crosslign.config.entry_keys import head_of, options_of
@@ -20,6 +21,8 @@ from crosslign.registry import nearest
 Place = tuple[str | int, ...]
 NEEDED: Final = {"systems": ("base", "terms", "train", "readout"), "finetunes": ("terms", "train", "readout")}
 """Keys that a recipe has, of its own or by `like`: a fine-tune stands on whatever it is put on."""
+BORROWING: Final = ("sentence_transformers_loss", "loss_weights")
+"""The objective and the part that are losses of sentence-transformers."""
 VIEW_KINDS: Final = {"full_translation": "full", "partial_translation": "partial"}
 """What the views of a builder are called, where not by its own name."""
 
@@ -100,6 +103,14 @@ def _check_shapes(recipe: _Recipe, objectives: Implementations, builders: Implem
             why = f"it reads {reads}, and their rows are {' and '.join(sorted(found))}"
             fit = [name for name, builder in builders.items() if builder.facts.get("shape") == reads]
             raise recipe.refuse(what, ("terms", index, "examples"), why, f"Builders of {reads}: {', '.join(fit)}")
+
+
+def _check_losses(recipe: _Recipe) -> None:
+    """Refuse what sentence-transformers has no loss or option for, and its losses that have no place here."""
+    terms: list[tuple[Place, Mapping[str, Any]]] = [(("terms", index), term) for index, term in enumerate(recipe.entry["terms"])]
+    for place, entry in [*terms, *((("parts", name), part) for name, part in recipe.parts.items())]:
+        if "loss" in entry and entry.get("objective", entry.get("kind")) in BORROWING:
+            check_loss(entry["loss"], entry.get("options") or {}, recipe.refuse("", (*place, "loss")).where)
 
 
 def _check_ranks(recipe: _Recipe, kinds: Implementations) -> None:
@@ -203,6 +214,7 @@ def check_recipes(project: Project, files: Mapping[str, YamlFile]) -> None:
             _check_keys(recipe)
             _check_shapes(recipe, objectives, builders)
             _check_parts(recipe, objectives)
+            _check_losses(recipe)
             _check_ranks(recipe, kinds)
             _check_views(recipe, objectives)
             _check_logits(recipe)

@@ -9,24 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from crosslign.config.borrowed import check_loss, inner_loss
 from crosslign.errors import InputError
-from crosslign.registry import nearest
-
-_OWN_PASSES = "it encodes by itself, in parts or with another model, where this trainer has encoded already; micro_batch bounds memory here"
-_SLICES = "it slices the model's layers, which a loss cannot reach here"
-_TOKENIZER = "it wants the model's tokenizer or its decoder"
-REFUSED = {
-    "CachedMultipleNegativesRankingLoss": _OWN_PASSES,
-    "CachedMultipleNegativesSymmetricRankingLoss": _OWN_PASSES,
-    "CachedGISTEmbedLoss": _OWN_PASSES,
-    "GISTEmbedLoss": _OWN_PASSES,
-    "MegaBatchMarginLoss": _OWN_PASSES,
-    "AdaptiveLayerLoss": _SLICES,
-    "Matryoshka2dLoss": _SLICES,
-    "DenoisingAutoEncoderLoss": _TOKENIZER,
-    "ContrastiveTensionLoss": "it trains two copies of the model",
-}
-"""Losses that have no place here, and why."""
 
 
 class Encoded(nn.Module):
@@ -51,7 +35,7 @@ class Encoded(nn.Module):
 
 
 def borrowed_loss(name: str, options: Mapping[str, Any], width: int, device: torch.device) -> nn.Module:
-    """Build a loss of sentence-transformers; a loss inside it is an option `loss` with that one's name.
+    """Build a loss of sentence-transformers; a loss inside it is an option `loss`: that one's name, or its `loss` and `options`.
 
     Args:
         name: of its class, such as `CoSENTLoss`.
@@ -62,30 +46,20 @@ def borrowed_loss(name: str, options: Mapping[str, Any], width: int, device: tor
     Raises:
         InputError: no such loss or option, or a loss that has no place here; says why.
     """
+    check_loss(name, options, f"loss {name}")
     return _built(name, options, Encoded(width, device))
 
 
 def _built(name: str, options: Mapping[str, Any], model: Encoded) -> nn.Module:
     from sentence_transformers.sentence_transformer import losses
 
-    where = f"loss {name}"
-    if name in REFUSED:
-        raise InputError(f"{name} is no loss for this trainer", where=where, why=REFUSED[name])
-    known = [found for found in vars(losses) if found.endswith("Loss") and found not in REFUSED]
-    if name not in known:
-        raise InputError(f"sentence-transformers has no loss {name!r}", where=where, why=nearest(name, known))
-    kind = getattr(losses, name)
-    given = dict(options)
-    options_of = list(inspect.signature(kind.__init__).parameters)[2:]
-    taken = [option for option in options_of if option not in ("gather_across_devices", "kwargs")]
-    if unknown := sorted(set(given) - set(taken)):
-        raise InputError(f"{name} has no option {unknown[0]!r}", where=where, why=nearest(unknown[0], taken))
-    if "embedding_dimension" in taken:
+    kind, given = getattr(losses, name), dict(options)
+    if "embedding_dimension" in inspect.signature(kind.__init__).parameters:
         given.setdefault("embedding_dimension", model.width)
-    if isinstance(inner := given.get("loss"), str):
-        given["loss"] = _built(inner, {}, model)
+    if "loss" in given:
+        given["loss"] = _built(*inner_loss(given["loss"]), model)
     try:
         built: nn.Module = kind(model, **given)
     except (TypeError, ValueError) as error:
-        raise InputError("an option does not fit", where=where, why=str(error)) from error
+        raise InputError("an option does not fit", where=f"loss {name}", why=str(error)) from error
     return built

@@ -44,6 +44,25 @@ WRONG = {
     "a number too small, or a word": (PAPER, "every: 4", "every: 0", "0 is less than the minimum of 1"),
     "a language's name": (CONFIG, "lang: de}", "lang: german}", LINE + ".*'german' does not match .*Language code of ISO 639-1 or 639-3"),
     "a name with a space": (PAPER, "  P-B:", "  P B:", LINE + "systems.P B: 'P B' does not match .*letters, digits"),
+    "an unknown loss of others": (
+        PAPER,
+        "{objective: infonce, examples: both",
+        "{objective: sentence_transformers_loss, loss: AngleLoss, examples: both",
+        LINE + r"systems.P-C.terms.0.loss: sentence-transformers has no loss 'AngleLoss'.*did you mean 'AnglELoss'",
+    ),
+    "a loss that slices the model": (
+        PAPER,
+        "{objective: infonce, examples: both",
+        "{objective: sentence_transformers_loss, loss: AdaptiveLayerLoss, examples: both",
+        LINE + r"systems.P-C.terms.0.loss: AdaptiveLayerLoss is no loss for this trainer; it slices the model",
+    ),
+    "an option that an inner loss has not": (
+        PAPER,
+        "{objective: infonce, examples: both",
+        "{objective: sentence_transformers_loss, loss: MatryoshkaLoss, examples: both, "
+        "options: {matryoshka_dims: [8], loss: {loss: AnglELoss, options: {scales: 2}}}",
+        LINE + r"systems.P-C.terms.0.loss: AnglELoss has no option 'scales'.*did you mean 'scale'",
+    ),
     # names
     "an unknown scale": (CONFIG, "scale: mini", "scale: mni", "config.yaml or --config: scale: unknown scale 'mni'.*did you mean 'mini'"),
     "an unknown paper": (CONFIG, "papers: [one, two]", "papers: [one, tow]", "papers: unknown paper 'tow'"),

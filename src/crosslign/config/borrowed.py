@@ -1,0 +1,73 @@
+"""Losses of sentence-transformers by name: those that have no place here, and the options of the others, read from its source."""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from crosslign.errors import InputError
+from crosslign.registry import SHOWN, nearest, outline_of, source_of
+
+PACKAGE = "sentence_transformers.sentence_transformer.losses"
+_OWN_PASSES = "it encodes by itself, in parts or with another model, where this trainer has encoded already; micro_batch bounds memory here"
+_SLICES = "it slices the model's layers, which a loss cannot reach here"
+_TOKENIZER = "it wants the model's tokenizer or its decoder"
+REFUSED = {
+    "CachedMultipleNegativesRankingLoss": _OWN_PASSES,
+    "CachedMultipleNegativesSymmetricRankingLoss": _OWN_PASSES,
+    "CachedGISTEmbedLoss": _OWN_PASSES,
+    "GISTEmbedLoss": _OWN_PASSES,
+    "MegaBatchMarginLoss": _OWN_PASSES,
+    "AdaptiveLayerLoss": _SLICES,
+    "Matryoshka2dLoss": _SLICES,
+    "DenoisingAutoEncoderLoss": _TOKENIZER,
+    "ContrastiveTensionLoss": "it trains two copies of the model",
+}
+"""Losses that have no place here, and why."""
+GIVEN = ("gather_across_devices", "kwargs")
+"""Arguments that no file gives."""
+
+
+@functools.cache
+def losses() -> Mapping[str, list[str]]:
+    """Return the losses that sentence-transformers has, and the options of each; nothing is imported, which would take seconds."""
+    path, found = source_of(PACKAGE), {}
+    for file in sorted(path.parent.glob("[!_]*.py")) if path else ():
+        for node in outline_of(f"{PACKAGE}.{file.stem}").body:
+            for part in node.body if isinstance(node, ast.ClassDef) and node.name.endswith("Loss") else ():
+                if isinstance(part, ast.FunctionDef) and part.name == "__init__":
+                    found[str(getattr(node, "name", ""))] = [one.arg for one in part.args.args[2:] if one.arg not in GIVEN]
+    return found
+
+
+def check_loss(name: str, options: Mapping[str, Any], where: str) -> None:
+    """Check that a loss has a place here, and its options, those of a loss inside it too, against its signature.
+
+    Args:
+        name: of its class.
+        options: its keyword arguments; `loss` is another one's name, or `loss` and `options` of it.
+        where: for messages.
+
+    Raises:
+        InputError: no such loss or option, or a loss that has no place here; says why.
+    """
+    if name in REFUSED:
+        raise InputError(f"{name} is no loss for this trainer", where=where, why=REFUSED[name])
+    known = {loss: taken for loss, taken in losses().items() if loss not in REFUSED}
+    if name not in known:
+        close = get_close_matches(name, known, n=SHOWN, cutoff=0)
+        raise InputError(
+            f"sentence-transformers has no loss {name!r}", where=where, why=nearest(name, close), do="Its documentation has all"
+        )
+    if unknown := sorted(set(options) - set(known[name])):
+        raise InputError(f"{name} has no option {unknown[0]!r}", where=where, why=nearest(unknown[0], known[name]))
+    if inner := options.get("loss"):
+        check_loss(*inner_loss(inner), where)
+
+
+def inner_loss(given: str | Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """Return name and options of a loss inside another."""
+    return (given, {}) if isinstance(given, str) else (given["loss"], given.get("options", {}))
