@@ -336,7 +336,7 @@ def _checksum(model: nn.Module) -> int:
     """Return a number that tells a model's weights from others."""
     found = 0
     for parameter in model.parameters():
-        found = zlib.crc32(parameter.detach().cpu().flatten().view(torch.uint8).numpy(), found)
+        found = zlib.crc32(parameter.detach().cpu().flatten().view(torch.uint8).numpy().data, found)
     return found
 
 
