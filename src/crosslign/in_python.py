@@ -17,6 +17,7 @@ from crosslign.config.load import project_in
 from crosslign.config.project import Project
 from crosslign.config.readouts import readout as readout_entry
 from crosslign.config.resolve import encoder_at_scale, readout_name, role_readout
+from crosslign.console import number_of
 from crosslign.corpora.evaluation import Evaluation
 from crosslign.devices import all_devices, encoding_devices
 from crosslign.encoders.encode import encode_counted, text_columns
@@ -46,6 +47,16 @@ class Encodes(Protocol):
         """Return a matrix, row i of sentence i."""
 
 
+SETTINGS = ("pooling", "layer", "max_length", "normalise", "precision", "prefix")
+"""Embedding settings that a call may change."""
+
+
+def _texts(given: Iterable[str], where: str) -> list[str]:
+    if isinstance(given, str):  # a list of its letters
+        raise InputError("one text where a list of texts is asked for", where=where, do="Put it into brackets")
+    return list(given)
+
+
 @dataclass(frozen=True)
 class Encoder:
     """A sentence encoder with the settings that it reads with; `crosslign.encoder` makes one.
@@ -69,11 +80,16 @@ class Encoder:
             settings: embedding settings in the place of the encoder's own, such as `max_length=128` or `precision="bf16"`.
 
         Raises:
-            InputError: no member reads a language, or a vector would be NaN or zero; names the text.
+            InputError: one text in a list's place, an unknown setting, a language that no member reads, or a vector of NaN or zeros.
             ResourceError: a sentence alone does not fit into memory.
         """
-        langs = [lang] * len(sentences) if isinstance(lang, str) else list(lang)
-        return encode_counted(self.model, list(sentences), langs, {**self.readout, **settings})[0]
+        texts = _texts(sentences, "sentences")
+        langs = [lang] * len(texts) if isinstance(lang, str) else list(lang)
+        if len(langs) != len(texts):
+            raise InputError(f"{len(langs)} languages of {number_of(len(texts), 'sentence')}", where="lang", do="Name one, or one of each")
+        if unknown := sorted(set(settings) - set(SETTINGS)):
+            raise InputError(f"no embedding setting {unknown[0]!r}", where="encode", why=nearest(unknown[0], list(SETTINGS)))
+        return encode_counted(self.model, texts, langs, {**self.readout, **settings})[0]
 
 
 def encoder(
@@ -147,7 +163,7 @@ def mine(
     sides = []
     for name, sentences in (("source", source), ("target", target)):
         first: dict[str, int] = {}
-        for place, text in enumerate(sentences):
+        for place, text in enumerate(_texts(sentences, name)):
             if text.strip():
                 first.setdefault(text.strip(), place)
         if not first:

@@ -153,6 +153,11 @@ def test_what_cannot_be_is_said_in_words(cache, tmp_path, encoder):
     assert "without embedding settings" in str(_raised(crosslign.encoder, tmp_path))
     assert "did you mean 'tatoeba'" in str(_raised(crosslign.evaluate, encoder, ["tatoebas"]))
     assert "scored on the logits" in str(_raised(crosslign.evaluate, encoder, ["americasnli"]))
+    assert "one text where a list" in str(_raised(encoder.encode, "Hello"))
+    assert "one text where a list" in str(_raised(crosslign.mine, "Hello", ["a"], encoder))
+    assert "2 languages of 1 sentence" in str(_raised(encoder.encode, ["a"], ["en", "de"]))
+    with pytest.raises(InputError, match="did you mean 'max_length'"):
+        encoder.encode(["a"], max_lenght=3)
     assert "no sentence to mine" in str(_raised(crosslign.mine, ["a"], [" "], encoder))
     assert "did you mean 'infonce'" in str(_raised(crosslign.objective, "infonse"))
     with pytest.raises(InputError, match="an option does not fit"):

@@ -25,7 +25,7 @@ found = {}
 for case, (rows, terms, parts) in json.load(open(given)).items():
     model = SentenceTransformer(folder, device="cpu")
     loss = ObjectiveLoss(model, terms, parts)
-    optimiser = torch.optim.SGD(model.parameters(), lr=0.1)
+    optimiser = torch.optim.SGD(model.parameters(), lr=0.01)
     if ranks > 1:
         loss.model = DistributedDataParallel(model, find_unused_parameters=True)
     for step in range(2):
