@@ -18,3 +18,14 @@ def pytest_runtest_makereport(item, call):
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
         report.outcome, report.longrepr = "skipped", (path, line or 0, f"Skipped: a fixture failed, see {first}: {reason}")
     return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef, request):
+    """Take the end of the process, as a job's code asks for, for a failure: pytest keeps none, and fails in each further test otherwise."""
+    try:
+        return (yield)
+    except SystemExit as end:
+        error = RuntimeError(f"the fixture {fixturedef.argname} asked the process to end ({end.code})")
+        fixturedef.cached_result = (None, fixturedef.cache_key(request), (error, None))
+        raise error from end

@@ -12,12 +12,19 @@ import pytest
 def shared():
     raise OSError("no room for the run")
 
+@pytest.fixture(scope="session")
+def ended():
+    raise SystemExit(3)
+
 @pytest.fixture
 def own():
     raise ValueError("each its own")
 
 @pytest.mark.parametrize("number", range(5))
 def test_shared(shared, number): ...
+
+@pytest.mark.parametrize("number", range(5))
+def test_ended(ended, number): ...
 
 @pytest.mark.parametrize("number", range(2))
 def test_own(own, number): ...
@@ -30,6 +37,7 @@ def test_a_failed_fixture_fails_once_with_its_reason(tmp_path):
     settings = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
     done = subprocess.run(command, cwd=tmp_path, env=settings, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stdout
-    assert "4 skipped, 3 errors" in done.stdout
+    assert "8 skipped, 4 errors" in done.stdout
     assert done.stdout.count("ERROR at setup of test_shared") == 1
     assert "a fixture failed, see test_it.py::test_shared[0]: no room for the run" in done.stdout
+    assert "see test_it.py::test_ended[0]: the fixture ended asked the process to end (3)" in done.stdout
