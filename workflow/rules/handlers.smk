@@ -39,7 +39,7 @@ def require_executor(job):
         raise InputError(
             f"the executor takes no jobs of {job.rule.name}",
             why=str(error),
-            do="mend slurm/local.yaml",
+            do="fix slurm/local.yaml",
         ) from error
 
 

@@ -127,4 +127,4 @@ def check_tuning(project: Project, files: Mapping[str, YamlFile], schemas: Path)
             if trials != most:
                 where = where_of(files, project.file_of(name), ("tables", name, "rows", index, "system"))
                 why = f"{system} has {trials}, with those of all that it starts from; another row {most}"
-                raise InputError(f"rows of {name} are tuned by unequal numbers of trials", where=where, why=why, do="Mend `tune:`")
+                raise InputError(f"rows of {name} are tuned by unequal numbers of trials", where=where, why=why, do="Fix `tune:`")

@@ -78,7 +78,7 @@ DECOMPRESSORS: dict[str, Callable[[], Decompressor]] = {".gz": _Gzip, ".bz2": bz
 PACKED = (*DECOMPRESSORS, ".zst")
 
 
-AGAIN = "Delete it; the next run fetches it again, or copies it from `local`: mend it there first"
+AGAIN = "Delete it; the next run fetches it again, or copies it from `local`: fix it there first"
 """What to do about a download, or a copy of a file of one's own, that cannot be read."""
 
 

@@ -56,7 +56,7 @@ def _from_hub(name: str, entry: Mapping[str, Any], convert: Format, dest: Path) 
 def _from_path(name: str, entry: Mapping[str, Any], convert: Format, dest: Path) -> None:
     path = with_home(entry["path"])
     if not path.exists():
-        do = f"Mend the path under encoders.{name}"
+        do = f"Fix the path under encoders.{name}"
         raise InputError(f"encoder {name!r}: the folder or file does not exist", where="config/encoders.yaml: path", why=str(path), do=do)
     convert(path, dest)
 
@@ -113,7 +113,7 @@ def _named_as_given(name: str, entry: Mapping[str, Any], temporary: Path) -> Ite
         where, why = (own.sub(lambda found: place, text) for text in (error.where, error.why))
         if (where, why) == (error.where, error.why) and error.do:
             raise
-        do = error.do or f"Mend {place}, or name another encoder under encoders.{name}"
+        do = error.do or f"Fix {place}, or name another encoder under encoders.{name}"
         what = error.what if name in error.what else f"encoder {name!r}: {error.what}"
         raise InputError(what, where=where, why=why, do=do) from error
 

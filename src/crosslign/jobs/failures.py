@@ -115,7 +115,7 @@ def explain(failure: Failure) -> Iterator[str]:
         yield f"  | {line}"
     for path in failure.logs:
         yield f"  log: {path}"
-    yield "  next: mend the cause and run the same command again; what is done stays done"
+    yield "  next: fix the cause and run the same command again; what is done stays done"
 
 
 class FailuresHandler(logging.Handler):

@@ -72,7 +72,7 @@ def read_sentences(
         write_batches(out, _tables(files, _sentences(texts, split, counts), lang, dedup, counts), "texts")
     except InputError as error:
         # Readers of the catalog's files advise to delete a damaged one; nothing brings a user's own file back.
-        do = "Mend or replace the file" if error.do and error.do not in (NAME_IT, NO_COLUMN) else error.do
+        do = "Fix or replace the file" if error.do and error.do not in (NAME_IT, NO_COLUMN) else error.do
         raise InputError(error.what, where=error.where, why=error.why, do=do) from error
     return counts
 

@@ -80,7 +80,7 @@ def chain_lines(graph: Graph, tasks: Mapping[str, Task]) -> Iterator[str]:
     least = sum(tasks[name].seconds for name in chain)
     if not least:
         return
-    yield f"critical path: {duration(least)}, however many there are:"
+    yield f"critical path, on any number of GPUs: {duration(least)}:"
     named = partial(_named, graph)
     yield from (f"  {named(name)}  {duration(tasks[name].seconds)}" for name in chain if tasks[name].seconds >= SHORTEST * least)
 

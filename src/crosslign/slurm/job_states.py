@@ -109,4 +109,4 @@ def remedy(reason: str) -> str:
         return "end the run, write `max_runtime: <minutes that are allowed>` into the configuration, and start it again"
     if "held" in reason.lower():
         return "see Slurm's log of it, then `scontrol release <job id>`"
-    return "end the run, mend slurm/local.yaml or `max_mem_mb` of the configuration, and start it again"
+    return "end the run, fix slurm/local.yaml or `max_mem_mb` of the configuration, and start it again"

@@ -72,7 +72,7 @@ def test_files_without_sentences_are_refused_by_name(tmp_path: Path, content: by
 )
 def test_nobody_is_told_to_delete_a_file_of_their_own(tmp_path: Path, name: str, content: bytes) -> None:
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(InputError, match="Mend or replace the file") as refused:
+    with pytest.raises(InputError, match="Fix or replace the file") as refused:
         read_sentences([tmp_path / name], "de", tmp_path / "rows.parquet", "text")
     assert name in str(refused.value)
     assert not {"Delete", "fetches"} & set(str(refused.value).split())

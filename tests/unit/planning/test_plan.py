@@ -110,7 +110,7 @@ def test_the_chain_that_decides_is_told_and_devices_share_the_rest(project):
         "about 27 min 00 s on 2 GPUs and 4 cores",
     )
     chain = [
-        "critical path: 27 min 00 s, however many there are:",
+        "critical path, on any number of GPUs: 27 min 00 s:",
         "  build_corpus simcse_nli  6 min 00 s",
         "  train_system MS-H2-s42  21 min 00 s",
     ]

@@ -97,7 +97,7 @@ def storage(results: Path, mirrors: tuple[Path, ...]) -> Iterator[Finding]:
     )
     for mirror in mirrors:
         there = mirror.is_dir()
-        yield (OK if there else BAD), "mirror", f"{mirror}" + ("" if there else " is not there: mend `mirror:` or CROSSLIGN_MIRROR")
+        yield (OK if there else BAD), "mirror", f"{mirror}" + ("" if there else " is not there: fix `mirror:` or CROSSLIGN_MIRROR")
     if not mirrors:
         yield NOTE, "mirror", "none: files come from their publishers"
     yield OK, "hub cache", os.environ.get("HF_HOME", str(Path.home() / ".cache" / "huggingface"))
@@ -202,7 +202,7 @@ class Doctor:
         project_arguments(parser)
 
     def run(self, args: Namespace) -> int:
-        """Print what was found; 1 where something stands in the way."""
+        """Print what was found; 1 where there is a problem."""
         project = read_project(args, needed=args.sources)
         if args.sources:
             return _sources(project, args.targets or project.settings["targets"])
@@ -214,5 +214,5 @@ class Doctor:
         for state, what, text in found:
             print(f"{state:<5} {what:<34} {text}")
         bad = sum(state == BAD for state, _, _ in found)
-        print(f"{number_of(bad, 'thing')} to fix" if bad else "nothing stands in the way")
+        print(f"{number_of(bad, 'thing')} to fix" if bad else "no problem found")
         return 1 if bad else 0

@@ -69,7 +69,7 @@ def client(where: str) -> Iterator[httpx2.Client]:
     try:
         opened = httpx2.Client(timeout=TIMEOUT, follow_redirects=True, headers=HEADERS, verify=_certificates())
     except (ValueError, ImportError) as error:
-        do = "Mend ALL_PROXY, HTTPS_PROXY and HTTP_PROXY: http://host:port or socks5://host:port"
+        do = "Fix ALL_PROXY, HTTPS_PROXY and HTTP_PROXY: http://host:port or socks5://host:port"
         raise InputError("the proxy cannot be used", where=where, why=str(error), do=do) from error
     try:
         with opened:

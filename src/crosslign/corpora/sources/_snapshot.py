@@ -21,7 +21,7 @@ SHORT = re.compile(r"[0-9a-f]{7,39}")
 """The beginning of a commit's name, where nobody has the whole one."""
 NO_HUB = "missing the 'X-Repo-Commit' header"
 """What the client says of an answer that is none of a hub's."""
-PORTAL = "Open the hub's page in a browser: your network may want you to sign in first; where HF_ENDPOINT is set, mend it"
+PORTAL = "Open the hub's page in a browser: your network may want you to sign in first; if HF_ENDPOINT is set, fix it"
 SHA256, SHA1 = re.compile(r"[0-9a-f]{64}"), re.compile(r"[0-9a-f]{40}")
 """Names of files in the hub's cache: large ones are called by their SHA-256, small ones by Git's SHA-1."""
 XET = "Set HF_HUB_DISABLE_XET=1 to fetch by plain HTTP, then run the same command again"
