@@ -159,6 +159,7 @@ class _Pair:
         }
         cut = {"reader": "planted_bitext", "from": [f"{name}_lines"], "options": {"pairs": [pair], "gold": PLANTED, "distractors": PLANTED}}
         self.out.corpora[name] = {"kind": "evaluation", **cut, **own}
+        self.own_sets.append(name)
         main = {"protocol": "train_oracle", "metric": "f1", "subset": pair}
         self.out.tasks[name] = {
             **{"scorer": "bitext_mining", "texts": {"test": name}, "output": "vectors", "k": 4, "margin": "ratio"},

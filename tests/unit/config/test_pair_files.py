@@ -35,7 +35,7 @@ def test_a_pair_is_entries_of_the_kinds_that_there_are(tmp_path):
     assert project.sources[corpus["source"]]["files"] == [{"name": "de-hsb.txt.zip", "about_bytes": 469000}]
     assert (corpus["langs"], corpus["filters"], corpus["licence"]) == (["de", "hsb"], [{"length": {"min_words": 2}}], "unknown")
     examples = project.examples["pair_en_sw_de_hsb_pairs"]
-    sets = [f"pair_en_sw_de_hsb_{name}" for name in ("tatoeba_swh", "tatoeba_hsb", "flores_swh_latn")]
+    sets = [f"pair_en_sw_de_hsb_{name}" for name in ("tatoeba_swh", "tatoeba_hsb", "flores_swh_latn", "mining_swh_latn", "mining_hsb")]
     assert examples["decontaminate"] == [*sets, "sts17_tracks"]
     assert project.examples["pair_en_sw_de_hsb_english"]["decontaminate"] == examples["decontaminate"]
     assert (examples["pairs"], examples["from"]) == (["en-sw", "de-hsb"], ["tico19", "pair_en_sw_de_hsb_kde4_de_hsb"])
