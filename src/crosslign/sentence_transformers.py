@@ -376,6 +376,6 @@ class LossState(TrainerCallback):
         places = [Path(given)] if isinstance(given, str) and given.lower() != "true" else written
         state.stateful_callbacks[FOLDER] = str(Path(args.output_dir).absolute())
         if state.global_step:
-            folder = next((one for one in places if any(one.rglob(STATE_FILE))), places[-1])
+            folder = next((one for one in places if any((one / name / STATE_FILE).is_file() for name in self.losses)), places[-1])
             for name, loss in self.losses.items():
                 loss.load(folder / name, resume=True)
