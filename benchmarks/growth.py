@@ -278,7 +278,7 @@ def line(case: Case, one: Measured, declared: float) -> list[str]:
 def main() -> None:
     """Measure, extrapolate and compare."""
     command = parser(__doc__)
-    command.add_argument("--pairs", type=int, default=40_000, help="lines of real pairs")
+    command.add_argument("--pairs", type=int, default=40_000, help="lines of real pairs; of fewer, memory is that of batches")
     command.add_argument("--only", nargs="+", choices=sorted({case.stage for case in CASES}), help="stages to measure")
     command.add_argument("--run", nargs=4, metavar=("STAGE", "FOLDER", "ENTRY", "SIZE"), help=argparse.SUPPRESS)
     args = command.parse_args()
