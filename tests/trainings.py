@@ -34,6 +34,8 @@ def one_thread():
 @pytest.fixture
 def train(trial_kinds, tiny_encoder, pairs_file, groups_file, tmp_path):
     """Train a fresh tiny model; return (summary, folder of the run)."""
+    import trial
+
     from crosslign.encoders.model import Model
     from crosslign.training.fit import fit
     from crosslign.training.terms import build_parts
@@ -44,7 +46,7 @@ def train(trial_kinds, tiny_encoder, pairs_file, groups_file, tmp_path):
         examples = {"pairs": pairs_file, "groups": groups_file}
         used = {term["examples"]: examples[term["examples"]] for term in recipe["terms"]}
         sets = tokenised(recipe, used, model, tmp_path / f"{name}-sets")
-        summary = fit(recipe, sets, model, parts, dev, tmp_path / name, tmp_path / f"{name}-work")
+        summary = fit(recipe, sets, model, parts, dev and trial.Looks(dev), tmp_path / name, tmp_path / f"{name}-work")
         return summary, tmp_path / name
 
     return run

@@ -9,6 +9,7 @@ import signal
 import sys
 from pathlib import Path
 
+import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import nn
@@ -204,6 +205,31 @@ def little_memory(sentences: int) -> None:
     Member.forward = forward
 
 
+class Looks:
+    """Dev scores by a function of the model. Its vectors are the numbers of 7 rows, of which each rank has its share.
+
+    Of rank `cut_rank`, the encoding of number `cut_look` gets SIGTERM.
+    """
+
+    def __init__(self, function, cut_look=0, cut_rank=0):
+        self.function, self.cut_look, self.cut_rank, self.encoded = function, cut_look, cut_rank, 0
+
+    def encode(self, model, rank, ranks):
+        self.encoded += 1
+        if self.encoded == self.cut_look and rank == self.cut_rank:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return [np.arange(21, dtype=np.float32).reshape(7, 3)[rank::ranks]]
+
+    def score(self, model, encoded):
+        assert [one.tolist() for one in encoded] == [np.arange(21).reshape(7, 3).tolist()]
+        return self.function(model)
+
+
+def scored(dev, model):
+    """Score a model as one rank alone does."""
+    return dev.score(model, dev.encode(model, 0, 1))
+
+
 def look_cut_short(number: int):
     """Return a function that scores models, and gets SIGTERM in its look of this number; nothing of it is left undone then."""
     looks = []
@@ -224,6 +250,7 @@ def main(arguments: dict) -> int:
 
     from crosslign.encoders.model import Model
     from crosslign.threads import limit_threads
+    from crosslign.training import reduction
     from crosslign.training.checkpoint import Checkpoints
     from crosslign.training.fit import fit
     from crosslign.training.terms import build_parts
@@ -236,6 +263,7 @@ def main(arguments: dict) -> int:
         kill_when(arguments["kill"]["after"], getattr(signal, arguments["kill"]["signal"]))
     if "room" in arguments:
         little_memory(arguments["room"])
+    reduction.BUCKET_BYTES = arguments.get("bucket", reduction.BUCKET_BYTES)
     model = Model.load({"main": Path(arguments["encoder"]) / "main"})
     for member in model.members.values():
         for module in member.modules():
@@ -245,7 +273,9 @@ def main(arguments: dict) -> int:
     sets = f"sets{os.environ.get('RANK', '')}"  # a rule makes them before ranks start: here each rank has its own
     examples = tokenised(arguments["recipe"], arguments["examples"], model, Path(arguments["out"]).with_name(sets))
     try:
-        dev = look_cut_short(arguments["cut_short"]) if "cut_short" in arguments else None
+        dev = None
+        if "cut_short" in arguments:
+            dev = Looks(look_cut_short(arguments["cut_short"]), arguments.get("cut_look", 0), arguments.get("cut_rank", 0))
         fit(arguments["recipe"], examples, model, parts, dev, Path(arguments["out"]), Path(arguments["checkpoints"]))
     except CrosslignError as error:
         print(error, file=sys.stderr)

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+import trial
 from safetensors.torch import load_file
 
 from crosslign.files import write_rows
@@ -194,7 +195,8 @@ def test_a_look_reads_and_searches_on_the_gpu_in_the_precision_of_the_training(
     monkeypatch.setattr(run, "encode", lambda *args: read.append(args[3]["precision"]) or encode(*args))
     search = retrieval.neighbours
     monkeypatch.setattr(retrieval, "neighbours", lambda *args, **how: searched.append(how["device"]) or search(*args, **how))
-    scores = run.dev_scores(recipe, {"dev_pairs": files}, {"dev": task})(Model.load({"main": tiny_encoder / "main"}).to(cuda))
+    dev = run.dev_scores(recipe, {"dev_pairs": files}, {"dev": task})
+    scores = trial.scored(dev, Model.load({"main": tiny_encoder / "main"}).to(cuda))
     assert 0 <= scores["best"] <= 1
     assert read == [precision]
     assert {torch.device(device).type for one in searched for device in one} == {"cuda"}

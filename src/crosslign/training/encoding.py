@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil
@@ -282,15 +283,18 @@ class Encoding:
             if gradient:
                 torch.autograd.backward(vectors, torch.ones_like(vectors))
 
-    def backward(self) -> None:
-        """Bring the gradient that the loss left at the vectors into the model's parameters."""
-        for group, rows, vectors in self._graphs:
-            if group.leaf.grad is not None:
-                _backward(vectors, group.leaf.grad, group.vector_rows(rows))
+    def backward(self, last: Callable[[], AbstractContextManager[None]] = nullcontext) -> None:
+        """Bring the gradient that the loss left at the vectors into the model's parameters.
+
+        Args:
+            last: entered for the last of this rank's passes through the graph.
+        """
         direct = {id(group) for group, _, _ in self._graphs}
-        for group in self._groups.values():
-            if id(group) in direct or group.leaf.grad is None:
-                continue
-            for number, rows in enumerate(self._chunks(group)):
-                _backward(self._forward(group, rows, number), group.leaf.grad, group.vector_rows(rows))
+        again = [(g, rows, number) for g in self._groups.values() if id(g) not in direct for number, rows in enumerate(self._chunks(g))]
+        passes: list[tuple[Group, NDArray[np.int64], Tensor | int]] = [*self._graphs, *again]
+        asked = [(group, rows, known, group.leaf.grad) for group, rows, known in passes if group.leaf.grad is not None]
+        for place, (group, rows, known, gradient) in enumerate(asked, 1):
+            vectors = known if isinstance(known, Tensor) else self._forward(group, rows, known)
+            with last() if place == len(asked) else nullcontext():
+                _backward(vectors, gradient, group.vector_rows(rows))
         self._graphs.clear()

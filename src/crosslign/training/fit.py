@@ -16,7 +16,7 @@ import torch
 from crosslign.config.entry_keys import KERNELS
 from crosslign.encoders.model import Model
 from crosslign.errors import InputError, ResourceError, StoppedError
-from crosslign.files import atomic_folder
+from crosslign.files import atomic_folder, read_json, write_json
 from crosslign.memory import free_memory, is_out_of_memory
 from crosslign.objectives.contract import Part
 from crosslign.training.accelerator import own_device, start_accelerator
@@ -25,7 +25,7 @@ from crosslign.training.cost import Cost, restored, steps_within
 from crosslign.training.curve import Curve, Spikes, StepProgress, holds
 from crosslign.training.encoding import Settings
 from crosslign.training.guards import Guards
-from crosslign.training.memory import TooLargeError, bounded_memory, does_not_fit, halved, largest_that_fits
+from crosslign.training.memory import HalvedError, TooLargeError, bounded_memory, does_not_fit, halved, largest_that_fits
 from crosslign.training.optimiser import Optimiser, total_steps
 from crosslign.training.pace import Pace
 from crosslign.training.selection import Dev, Selection
@@ -38,6 +38,8 @@ OVERFLOWS = 20
 LEAST_SCALE = 2.0**-10
 """Scale of the loss below which no overflow can be to blame."""
 
+HALVED = "halved.json"
+"""File of the micro-batches, by training set, that several ranks are to start again with, below the working folder."""
 CURVE = "curve.jsonl"
 """File of the learning curve, below the working folder."""
 
@@ -77,7 +79,7 @@ class _Run:
         self.optimiser = Optimiser(recipe, model, parts, self.steps)
         self.scaler = self.accelerator.scaler
         self.pace = Pace(train)
-        self.selection = Selection(recipe["select"], dev, checkpoints / "best", readout, order.steps_per_epoch)
+        self.selection = Selection(recipe["select"], dev, checkpoints / "best", readout, order.steps_per_epoch, self.accelerator)
         self.guards = Guards(train.get("guards", {}))
         self.checkpoints = Checkpoints(checkpoints, key)
         name = CURVE if self.writes else f".curve-{self.accelerator.process_index}.jsonl"
@@ -114,13 +116,15 @@ class _Run:
     def _load(self) -> float:
         """Take over the last checkpoint, where there is one; return the seconds that the run had taken until then."""
         self._saved = -1
+        if (smaller := self.checkpoints.folder / HALVED).exists():
+            self.stepper.micro_batches = read_json(smaller)
         state = self.checkpoints.load(self.model, self.parts, self.optimiser, self._check)
         self.curve.cut(state["curve_bytes"] if state else 0)
         if state is None:
             return 0.0
         self.selection.restore(state["selection"])
         self.guards.restore(state["guards"])
-        self.stepper.micro_batches = dict(state["micro_batches"])
+        self.stepper.micro_batches = {**state["micro_batches"], **self.stepper.micro_batches}
         if self.scaler is not None:
             self.scaler.load_state_dict(state["scaler"])
             self.skipped = int(state["skipped"])
@@ -199,8 +203,6 @@ class _Run:
 
     def look(self, stop: StopFlag) -> bool:
         """Look at dev data when that is due; return whether a signal had it given up, to be taken when the run goes on."""
-        if not self.writes:
-            return False
         try:
             if self.selection.look(self.done, self.ended, self.model, self.parts, stop):
                 self._prune()
@@ -250,16 +252,21 @@ class _Run:
         """Go back to the last checkpoint with micro-batches of half the size.
 
         Raises:
-            ResourceError: the recipe does not allow it, there are several ranks, not even single examples fit, or the loss does not.
+            HalvedError: there are several ranks, which are to start again.
+            ResourceError: the recipe does not allow it, not even single examples fit, or the loss does not.
         """
         self.optimiser.clear()
         free_memory()
         if error.loss_of:
             raise does_not_fit(error, None)
         smaller = halved(error.sizes)
+        automatic = smaller is not None and self.recipe["train"].get("auto_micro_batch")
         if self.accelerator.num_processes > 1:
-            raise does_not_fit(error, smaller, tried=False)
-        if smaller is None or not self.recipe["train"].get("auto_micro_batch"):
+            if not automatic:
+                raise does_not_fit(error, smaller, tried=False)
+            write_json(self.checkpoints.folder / HALVED, smaller)  # the other ranks wait in a sum: only a new start brings all together
+            raise HalvedError(error)
+        if smaller is None or not automatic:
             raise does_not_fit(error, largest_that_fits(error.sizes, lambda sizes: self.stepper.fits(error.step - 1, sizes)))
         self._load()
         self.stepper.micro_batches = smaller

@@ -51,17 +51,19 @@ def _environment(rank: int, ranks: int, port: int) -> dict[str, str]:
 
 
 @contextmanager
-def _passing_on(processes: Sequence[subprocess.Popen[bytes]]) -> Iterator[None]:
-    """Hand signals to stop on to every rank, which save one state together."""
+def _passing_on(processes: Sequence[subprocess.Popen[bytes]]) -> Iterator[list[int]]:
+    """Hand signals to stop on to every rank, which save one state together; give those that came."""
+    came: list[int] = []
 
     def hand_on(number: int, frame: Any) -> None:
+        came.append(number)
         for process in processes:
             with suppress(ProcessLookupError):
                 process.send_signal(number)
 
     before = {number: signal.signal(number, hand_on) for number in STOPPING}
     try:
-        yield
+        yield came
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -97,22 +99,32 @@ def train_on(ranks: int, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """
     with temporary_folder("crosslign-ranks-") as name:
         write_json(Path(name) / "arguments.json", dict(arguments))
-        return _train_on(ranks, Path(name))
+        while (counts := _train_on(ranks, Path(name))) is None:
+            pass
+        return counts
 
 
-def _train_on(ranks: int, folder: Path) -> dict[str, Any]:
+def _train_on(ranks: int, folder: Path) -> dict[str, Any] | None:
+    """Start the ranks and wait for them; None where a batch did not fit into the memory of one, and all are to start with smaller ones."""
     port = _free_port()
     log.info("training on %d devices, one process each", ranks)
     command = [sys.executable, "-m", MODULE, str(folder)]
     processes = [subprocess.Popen(command, env=_environment(rank, ranks, port)) for rank in range(ranks)]
     try:
-        with _passing_on(processes):
+        with _passing_on(processes) as stopping:
             codes = _wait(processes)
     finally:
         for process in processes:
             process.kill()
     if not any(codes):
         return dict(read_json(folder / "counts.json"))
-    said = [read_json(path)["error"] for path in sorted(folder.glob("error-*.json"))]
+    errors = [read_json(path) for path in sorted(folder.glob("error-*.json"))]
+    again = [error["error"] for error in errors if error["again"]]
+    if again and not stopping:
+        log.warning("starting again: %s", again[0])
+        for path in folder.glob("error-*.json"):
+            path.unlink()
+        return None
+    said = [error["error"] for error in errors]
     failed = next((code for code in codes if code not in (0, StoppedError.exit_code, -signal.SIGKILL)), max(codes))
     raise KINDS.get(failed, CrosslignError)(said[0] if said else f"a rank ended with exit code {failed}", why="see the log")

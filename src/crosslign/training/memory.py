@@ -34,6 +34,14 @@ class TooLargeError(ResourceError):
         super().__init__(f"{what} does not fit into memory", where=f"step {step}", why=f"examples encoded at a time: {dict(sizes)}")
 
 
+class HalvedError(ResourceError):
+    """A batch that did not fit on one of several ranks, which all are to start again with the halves that are written down."""
+
+    def __init__(self, error: TooLargeError) -> None:
+        do = "Run the same command again: it goes on from the last checkpoint with half of them"
+        super().__init__(error.what, where=error.where, why=f"{error.why}; {error.cause}", do=do)
+
+
 def halved(sizes: Sizes) -> dict[str, int] | None:
     """Return half of every size, at least 1; None where all are 1 already."""
     return {name: max(1, size // 2) for name, size in sizes.items()} if any(size > 1 for size in sizes.values()) else None
@@ -84,8 +92,8 @@ def does_not_fit(error: TooLargeError, sizes: Sizes | None, tried: bool = True) 
         )
     else:
         do = (
-            f"Set micro_batch of the terms to {dict(sizes)} or less (the loss stays that of the whole batch): "
-            "several ranks do not look for the size that fits, whatever auto_micro_batch says"
+            f"Set micro_batch of the terms to {dict(sizes)} or less (the loss stays that of the whole batch), "
+            "or allow smaller ones with train: auto_micro_batch: true; several ranks do not look for the largest that fits"
         )
     return ResourceError(error.what, where=error.where, why=f"{error.why}; {error.cause}", do=do)
 

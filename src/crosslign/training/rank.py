@@ -11,6 +11,7 @@ from crosslign.collector import collect_rarely
 from crosslign.errors import CrosslignError
 from crosslign.files.records import read_json, write_json
 from crosslign.training.launch import LAUNCHER_VARIABLE
+from crosslign.training.memory import HalvedError
 from crosslign.training.run import train_run
 from crosslign.workers import end_with
 
@@ -46,7 +47,7 @@ def main(folder: Path) -> int:
             given["context"],
         )
     except CrosslignError as error:
-        write_json(folder / f"error-{rank}.json", {"error": str(error)})
+        write_json(folder / f"error-{rank}.json", {"error": str(error), "again": isinstance(error, HalvedError)})
         return error.exit_code
     if rank == 0:
         write_json(folder / "counts.json", counts)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from crosslign.config.entry_keys import head_of
@@ -22,7 +22,6 @@ from crosslign.tasks.score import score, without_intervals
 from crosslign.tasks.subsets import Subsets, cut, deciding_subsets
 from crosslign.threads import limit_threads
 from crosslign.training.fit import fit
-from crosslign.training.selection import Dev
 from crosslign.training.terms import build_parts
 
 Sets = Mapping[str, Mapping[str, Path]]
@@ -64,8 +63,8 @@ def _deciding(
 
 def dev_scores(
     recipe: Mapping[str, Any], sets: Sets, tasks: Mapping[str, Mapping[str, Any]], parts: Mapping[str, Part] | None = None
-) -> Dev | None:
-    """Return the function that scores a model for every selection of the recipe, with the ordinary scorers.
+) -> DevScores | None:
+    """Return what scores a model for every selection of the recipe, with the ordinary scorers.
 
     Args:
         recipe: its `select`, `readout`, and `dev_readouts`, the readout of each task and evaluation corpus instead; a corpus
@@ -86,32 +85,66 @@ def dev_scores(
     evaluations = _deciding({corpus: Evaluation.read(sets[corpus]) for corpus in corpora}, select, tasks)
     readouts = recipe.get("dev_readouts", {})
 
-    def read(model: Model, corpus: str, output: str, readout: Mapping[str, Any]) -> Matrix:
-        _, texts, langs, pairs = text_columns(evaluations[corpus].texts, corpus)
+    wanted = {
+        name: {
+            role: (corpus, tasks[name]["output"], dict(readouts.get(name, {}).get(role, recipe["readout"])))
+            for role, corpus in tasks[name]["texts"].items()
+        }
+        for name in names
+    }
+    return DevScores(recipe, evaluations, tasks, wanted, parts or {})
+
+
+Read = tuple[str, str, dict[str, Any]]
+"""What is read of a model: an evaluation corpus, as `vectors` or `logits`, by a readout."""
+
+
+class DevScores:
+    """Scores a model for every selection of a recipe.
+
+    Args:
+        recipe: see `dev_scores`, as are `tasks` and `parts`.
+        evaluations: the evaluation corpora, cut to what decides.
+        wanted: by task and role of a corpus in it, what is read.
+    """
+
+    def __init__(
+        self,
+        recipe: Mapping[str, Any],
+        evaluations: Mapping[str, Evaluation],
+        tasks: Mapping[str, Mapping[str, Any]],
+        wanted: Mapping[str, Mapping[str, Read]],
+        parts: Mapping[str, Part],
+    ) -> None:
+        self._recipe, self._evaluations, self._tasks, self._wanted, self._parts = recipe, evaluations, tasks, wanted, parts
+        self._reads: list[Read] = []
+        for read in (read for roles in wanted.values() for read in roles.values()):
+            if read not in self._reads:
+                self._reads.append(read)
+
+    def encode(self, model: Model, rank: int = 0, ranks: int = 1) -> list[Matrix]:
+        """Return what is read of each corpus, float32 [n, d]: of its texts every `ranks`-th, from number `rank` on."""
+        return [self._read(model, *read, rank, ranks) for read in self._reads]
+
+    def _read(self, model: Model, corpus: str, output: str, readout: dict[str, Any], rank: int, ranks: int) -> Matrix:
+        every = self._evaluations[corpus].texts
+        _, texts, langs, pairs = text_columns(every.take(np.arange(rank, len(every), ranks)), corpus)
         if model.device.type == "cuda" and readout["precision"] == "fp32":
-            readout = {**readout, "precision": recipe["train"]["precision"]}
+            readout = {**readout, "precision": self._recipe["train"]["precision"]}
         if output == "vectors":
             return encode(model, texts, langs, readout, pairs)
-        head = (parts or {})[str(head_of(recipe))]
+        head = self._parts[str(head_of(self._recipe))]
         return apply_head(head, encode(model, texts, langs, {**readout, "normalise": False}, pairs), model.device)
 
-    def dev(model: Model) -> dict[str, float | None]:
-        seen: dict[str, Matrix] = {}
+    def score(self, model: Model, encoded: Sequence[Matrix]) -> dict[str, float | None]:
+        """Return the scores of what `encode` gives one rank alone."""
         records = {}
-        for name in names:
-            outputs = {}
-            for role, corpus in tasks[name]["texts"].items():
-                wanted = (corpus, tasks[name]["output"], readouts.get(name, {}).get(role, recipe["readout"]))
-                key = json.dumps(wanted, sort_keys=True)
-                if key not in seen:
-                    seen[key] = read(model, *wanted)
-                outputs[role] = seen[key]
-            looked_at = {role: evaluations[corpus] for role, corpus in tasks[name]["texts"].items()}
+        for name, roles in self._wanted.items():
+            outputs = {role: encoded[self._reads.index(read)] for role, read in roles.items()}
+            looked_at = {role: self._evaluations[corpus] for role, (corpus, _, _) in roles.items()}
             machine = Machine([str(model.device)], torch.get_num_threads())
-            records[name] = score(name, without_intervals(tasks[name]), outputs, looked_at, machine)
-        return {name: pick_score(records[entry["task"]], name, entry) for name, entry in select.items()}
-
-    return dev
+            records[name] = score(name, without_intervals(self._tasks[name]), outputs, looked_at, machine)
+        return {name: pick_score(records[entry["task"]], name, entry) for name, entry in self._recipe["select"].items()}
 
 
 def train_run(

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+import numpy as np
+import torch
+
+from crosslign.encoders.encode import Matrix
 from crosslign.encoders.model import Model
 from crosslign.errors import InputError
 from crosslign.files import atomic_folder, sha256_folder, write_json
@@ -16,10 +20,18 @@ from crosslign.files.linked import copy_linked
 from crosslign.objectives.contract import Part
 from crosslign.training.checkpoint import write_system
 from crosslign.training.curve import finite
-from crosslign.training.signals import StopFlag
+from crosslign.training.signals import GivenUpError, StopFlag
 
-Dev = Callable[[Model], Mapping[str, float | None]]
-"""Scores of a model by selection name; None where a score is undefined."""
+
+class Dev(Protocol):
+    """Scores a model on dev data, whose texts ranks share among them."""
+
+    def encode(self, model: Model, rank: int, ranks: int) -> list[Matrix]:
+        """Return float32 [n, d] of each thing that is read: of its texts every `ranks`-th, from number `rank` on."""
+
+    def score(self, model: Model, encoded: Sequence[Matrix]) -> Mapping[str, float | None]:
+        """Return the scores by selection name, None where one is undefined, of what one rank alone would have encoded."""
+
 
 log = logging.getLogger(__name__)
 
@@ -34,15 +46,22 @@ class Selection:
         folder: where the best models lie until the end.
         readout: of the recipe, for the saved folders.
         epoch: steps of an epoch.
+        accelerator: accelerate's; its first rank alone scores and keeps models.
     """
 
     def __init__(
-        self, select: Mapping[str, Mapping[str, Any]], dev: Dev | None, folder: Path, readout: Mapping[str, Any], epoch: int
+        self,
+        select: Mapping[str, Mapping[str, Any]],
+        dev: Dev | None,
+        folder: Path,
+        readout: Mapping[str, Any],
+        epoch: int,
+        accelerator: Any,
     ) -> None:
         looked = select if dev is not None else {}
         self._every = {name: epoch if entry["every"] == "epoch" else int(entry["every"]) for name, entry in looked.items()}
         self._keeps = [name for name, entry in looked.items() if entry.get("keep", True)]
-        self._dev, self._folder, self._readout = dev, folder, readout
+        self._dev, self._folder, self._readout, self._accelerator = dev, folder, readout, accelerator
         self.looks: list[dict[str, Any]] = []
         self.best: dict[str, dict[str, Any]] = {}
         self._sums: dict[str, str] = {}
@@ -99,8 +118,12 @@ class Selection:
         due = self.due(done, last)
         if not due or self._dev is None:
             return []
+        encoded = self._encoded(self._dev, model, stop)
+        if not self._accelerator.is_main_process:
+            self.looks.append({"step": done})
+            return []
         with stop.at_once():
-            scores = self._dev(model)
+            scores = self._dev.score(model, encoded)
         kept = [name for name in due if name in self._keeps and self._is_better(name, scores.get(name))]
         for name in kept:
             first = self._place(kept[0], done)
@@ -114,6 +137,29 @@ class Selection:
         self.looks.append({"step": done, "scores": finite({name: scores.get(name) for name in due}), "kept": kept})
         log.info("step %d: %s; kept for: %s", done, ", ".join(f"{name} {scores.get(name)}" for name in due), ", ".join(kept) or "none")
         return kept
+
+    def _encoded(self, dev: Dev, model: Model, stop: StopFlag) -> list[Matrix]:
+        """Return the vectors of the dev data, of which each rank encodes its share; what one rank gives up all do."""
+        rank, ranks = self._accelerator.process_index, self._accelerator.num_processes
+        encoded, given_up = [], False
+        try:
+            with stop.at_once():
+                encoded = dev.encode(model, rank, ranks)
+        except GivenUpError:
+            given_up = True
+        if self._summed([given_up])[0]:
+            raise GivenUpError
+        return [self._joined(own) for own in encoded] if ranks > 1 else encoded
+
+    def _summed(self, counts: Sequence[int]) -> list[int]:
+        return list(self._accelerator.reduce(torch.tensor(counts, device=self._accelerator.device), "sum").tolist())
+
+    def _joined(self, own: Matrix) -> Matrix:
+        """Return the rows of all ranks: each adds its own to zeros, which is exact."""
+        rank, ranks = self._accelerator.process_index, self._accelerator.num_processes
+        joint = torch.zeros(self._summed([len(own)])[0], own.shape[1], device=self._accelerator.device)
+        joint[rank::ranks] = torch.from_numpy(own).to(joint.device)
+        return np.asarray(self._accelerator.reduce(joint, "sum").cpu().numpy())
 
     def _is_better(self, name: str, value: float | None) -> bool:
         if value is None or not isfinite(value):

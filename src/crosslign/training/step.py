@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from math import ceil, isfinite
 from typing import Any
@@ -18,6 +19,7 @@ from crosslign.training.cost import Cost
 from crosslign.training.draws import derive, seed_device, torch_generator
 from crosslign.training.encoding import Encoding, Settings
 from crosslign.training.memory import Sizes, TooLargeError
+from crosslign.training.reduction import Reduction
 from crosslign.training.terms import Stream
 from crosslign.training.tokenised import Lookup
 
@@ -80,6 +82,7 @@ class Stepper:
         self.model, self.parts, self.streams, self.settings = model, parts, streams, settings
         self.micro_batches: dict[str, int] = {}
         self._ahead: tuple[int, list[_Drawn]] | None = None
+        self._reduction = Reduction(settings.accelerator, model, parts)
 
     def _draw(self, stream: Stream, step: int) -> _Drawn:
         batch, lookup = stream.store.batch(stream.order.at(step), step)
@@ -224,33 +227,16 @@ class Stepper:
                 part.commit(vectors)
             (scaler.scale(total) if scaler is not None else total).backward()
             alone = 0
-            for item in drawn:
-                if item.queries is not None:
-                    item.queries.backward()
+            queries = [item.queries for item in drawn if item.queries is not None]
+            for number, encoding in enumerate(queries, 1):
+                encoding.backward(self._reduction.last_pass if number == len(queries) else nullcontext)
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
             raise TooLargeError(step + 1, self._sizes(drawn), str(error), alone) from error
-        self._reduce()
+        self._reduction.finish()
         cost = sum((item.cost for item in drawn), Cost())
         return StepLoss(loss, terms, len(ids), cost, ids, [item.vectors[name].detach() for item in drawn for name in _single(item.inputs)])
-
-    def _reduce(self) -> None:
-        """Sum the members' gradients over ranks; the parts' are equal everywhere, so their mean keeps the ranks in step."""
-        accelerator = self.settings.accelerator
-        if accelerator.num_processes == 1:
-            return
-        parameters = [p for p in self.model.parameters() if p.requires_grad]
-        own_touched = torch.tensor([p.grad is not None for p in parameters], dtype=torch.int64, device=accelerator.device)
-        touched = accelerator.reduce(own_touched, "sum")
-        for parameter, ranks in zip(parameters, touched.tolist(), strict=True):
-            if ranks:
-                own = parameter.grad if parameter.grad is not None else torch.zeros_like(parameter)
-                parameter.grad = accelerator.reduce(own.to_dense() if own.is_sparse else own, "sum")
-        for part in self.parts.values():
-            for parameter in part.parameters():
-                if parameter.grad is not None:
-                    parameter.grad = accelerator.reduce(parameter.grad, "mean")
 
 
 def _single(inputs: Mapping[str, Input]) -> list[str]:

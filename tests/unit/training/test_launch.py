@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import nullcontext
 from datetime import timedelta
 
 import pytest
@@ -126,6 +127,28 @@ def test_what_a_process_raises_is_raised_and_nobody_waits_for_it(arguments):
     arguments["recipe"]["parts"] = {"head": {"kind": "no_such_part"}}
     with pytest.raises(InputError, match="no_such_part"):  # the kind, too: a job ends with its exit code
         train_on(2, arguments)
+
+
+SHRINKING = """
+import json, os, pathlib, sys
+folder, rank = pathlib.Path(sys.argv[1]), os.environ["RANK"]
+tried = folder / f"tried-{rank}"
+if tried.exists():
+    (folder / "counts.json").write_text(json.dumps({"steps": 4})) if rank == "0" else None
+    sys.exit(0)
+tried.touch()
+(folder / f"error-{rank}.json").write_text(json.dumps({"error": "the batch does not fit", "again": AGAIN}))
+sys.exit(4)
+"""
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_all_start_again_where_a_batch_did_not_fit_and_smaller_ones_are_allowed(monkeypatch, tmp_path, again):
+    (tmp_path / "shrinking.py").write_text(SHRINKING.replace("AGAIN", str(again)))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(launch, "MODULE", "shrinking")
+    with nullcontext() if again else pytest.raises(ResourceError, match="does not fit"):
+        assert train_on(2, {}) == {"steps": 4}
 
 
 def test_a_process_waits_for_the_others_for_as_long_as_one_of_them_may_evaluate_and_not_for_days():

@@ -87,7 +87,7 @@ def test_selection_reads_each_text_set_as_its_task_does_and_alike_ones_once(tiny
     recipe["dev_readouts"] = {"a": {"test": short}, "b": {"test": raw}, "c": {"test": dict(short)}}  # d: the recipe's own
     used = []
     monkeypatch.setattr(run, "encode", lambda *args: used.append(args[3]) or encode(*args))
-    scores = run.dev_scores(recipe, sets, dict.fromkeys(chosen, task))(tiny_model)
+    scores = trial.scored(run.dev_scores(recipe, sets, dict.fromkeys(chosen, task)), tiny_model)
     assert used == [short, raw, recipe["readout"]]
     assert scores["a"] == scores["c"]
     assert set(scores) == set(chosen)
@@ -108,8 +108,24 @@ def test_a_dev_evaluation_on_a_gpu_encodes_in_the_precision_of_the_training(
     monkeypatch.setattr(run, "encode", lambda *args: found.append(args[3]["precision"]))
     monkeypatch.setattr(run, "score", lambda *_: [])
     monkeypatch.setattr(run, "pick_score", lambda *_: 1.0)
-    run.dev_scores(recipe, {"dev_pairs": _retrieval_set(tmp_path, sentence_pairs)}, {"a": task})(tiny_model)
+    trial.scored(run.dev_scores(recipe, {"dev_pairs": _retrieval_set(tmp_path, sentence_pairs)}, {"a": task}), tiny_model)
     assert found == [used]
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_the_shares_that_ranks_encode_of_dev_data_are_what_one_alone_encodes(tiny_model, sentence_pairs, tmp_path, ranks):
+    from crosslign.training import run
+
+    task = {"scorer": "retrieval", "texts": {"test": "dev_pairs"}, "output": "vectors", "averages": {}}
+    task["main"] = {"metric": "accuracy", "subset": "de", "direction": "xx2en"}
+    recipe = trial.recipe(select={"best": {"task": "a", **task["main"], "every": 1}}, terms=[], parts={})
+    dev = run.dev_scores(recipe, {"dev_pairs": _retrieval_set(tmp_path, sentence_pairs)}, {"a": task})
+    (alone,) = dev.encode(tiny_model, 0, 1)
+    joined = np.full_like(alone, np.nan)
+    for rank in range(ranks):
+        (joined[rank::ranks],) = dev.encode(tiny_model, rank, ranks)
+    assert np.abs(joined - alone).max() < 1e-6
+    assert dev.score(tiny_model, [joined]) == dev.score(tiny_model, [alone])
 
 
 def test_a_look_resamples_nothing(tiny_model, sentence_pairs, tmp_path, monkeypatch):
@@ -120,4 +136,4 @@ def test_a_look_resamples_nothing(tiny_model, sentence_pairs, tmp_path, monkeypa
     task["main"] = {"metric": "accuracy", "subset": "de", "direction": "xx2en"}
     recipe = trial.recipe(select={"best": {"task": "looked_at", **task["main"], "every": 1}}, terms=[], parts={})
     monkeypatch.setattr("crosslign.tasks.measures._counts", None)
-    assert 0 <= run.dev_scores(recipe, sets, {"looked_at": task})(tiny_model)["best"] <= 1
+    assert 0 <= trial.scored(run.dev_scores(recipe, sets, {"looked_at": task}), tiny_model)["best"] <= 1

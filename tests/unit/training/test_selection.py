@@ -96,7 +96,7 @@ def test_the_best_model_of_every_name_is_checked(tmp_path, damaged):
         (tmp_path / f"{name}-{step:08d}").mkdir()
         (tmp_path / f"{name}-{step:08d}" / "weights").write_text(name)
         state["sha256"][name] = sha256_folder(tmp_path / f"{name}-{step:08d}")
-    selection = Selection({name: LOOKED_AT | {"every": 2} for name in steps}, lambda model: {}, tmp_path, {}, 3)
+    selection = Selection({name: LOOKED_AT | {"every": 2} for name in steps}, None, tmp_path, {}, 3, None)
     selection.check(state)
     (tmp_path / f"{damaged}-{steps[damaged]:08d}" / "weights").write_text("others")
     with pytest.raises(InputError, match=f"the best model by {damaged} is not the one that was written"):

@@ -33,6 +33,8 @@ AddNorm = Callable[[Tensor, Tensor, Tensor, nn.LayerNorm, float], tuple[Tensor, 
 Gelu = Callable[[Tensor, Tensor], Tensor]
 FILLED = 64
 """Least number of tokens that a batch on a GPU is a multiple of."""
+CASTS = 4
+"""Shares of the blocks: the gradients of one share's weights come at once, and ranks sum them while the next share's are computed."""
 LIKE = 0.8
 """Sentences share one attention while their length is at least this share of the longest's."""
 
@@ -127,7 +129,7 @@ def _gelu(values: Tensor, bias: Tensor) -> Tensor:
 
 
 class _Cast(Function):
-    """Weights put one below another and cast, all of a pass at once: a GPU's host starts two kernels in the place of hundreds."""
+    """Weights put one below another and cast, those of many blocks at once: a GPU's host starts two kernels in the place of hundreds."""
 
     @staticmethod
     def forward(ctx: Any, dtype: torch.dtype, sizes: tuple[int, ...], *tensors: Tensor) -> tuple[Tensor, ...]:
@@ -203,12 +205,15 @@ class PackedTraining(Packed):
         """Cast the weights of all products; once where no gradient is wanted."""
         if not self.computed or (self._cast and not torch.is_grad_enabled()):
             return
-        groups = [(group, name) for layer in self.computed for group in products(layer) for name in ("weight", "bias")]
-        copied = [(group, name) for group, name in groups if len(group) > 1 or self.dtype != torch.float32]
-        tensors = [getattr(linear, name) for group, name in copied for linear in group]
-        joint = _Cast.apply(self.dtype, tuple(len(group) for group, _ in copied), *tensors)  # type: ignore[no-untyped-call]
-        self._cast = {(group[0], name): getattr(group[0], name) for group, name in groups}
-        self._cast |= {(group[0], name): one for (group, name), one in zip(copied, joint, strict=True)}
+        size = -(-len(self.computed) // CASTS)
+        for first in range(0, len(self.computed), size):
+            layers = self.computed[first : first + size]
+            groups = [(group, name) for layer in layers for group in products(layer) for name in ("weight", "bias")]
+            copied = [(group, name) for group, name in groups if len(group) > 1 or self.dtype != torch.float32]
+            tensors = [getattr(linear, name) for group, name in copied for linear in group]
+            joint = _Cast.apply(self.dtype, tuple(len(group) for group, _ in copied), *tensors)  # type: ignore[no-untyped-call]
+            self._cast |= {(group[0], name): getattr(group[0], name) for group, name in groups}
+            self._cast |= {(group[0], name): one for (group, name), one in zip(copied, joint, strict=True)}
 
     def _linear(self, values: Tensor, layer: nn.Linear) -> Tensor:
         """Return the outputs of layers with one input, side by side; the first names them."""
