@@ -46,13 +46,23 @@ use rule * from crosslign
 def test_a_module_from_a_git_address_plans_all_in_an_empty_folder(repository, tmp_path):
     snakefile = f'gitfile("{repository}", path="workflow/Snakefile", tag="v0")'
     (tmp_path / "Snakefile").write_text(MODULE.format(snakefile=snakefile))
-    assert "\ntrain_system " in run(tmp_path, "-n").stdout + run(tmp_path, "-n").stderr
+    done = run(tmp_path, "-n")
+    assert "\ntrain_system " in done.stdout + done.stderr
 
 
 def test_a_module_from_a_folder_takes_the_config_that_it_is_given(tmp_path):
     (tmp_path / "Snakefile").write_text(MODULE.format(snakefile=repr(str(ROOT / "workflow" / "Snakefile"))))
     done = run(tmp_path, "-n", "--config", "gpus=0")
     assert "results/quick/" in done.stdout + done.stderr
+
+
+def test_a_run_says_which_entries_are_the_folders_own(tmp_path):
+    (tmp_path / "Snakefile").write_text(MODULE.format(snakefile=repr(str(ROOT / "workflow" / "Snakefile"))))
+    (tmp_path / "config").mkdir()
+    source = "{local: resources/written, files: [{name: sts_en.tsv}], licence: CC0-1.0}"
+    corpus = "{kind: evaluation, source: mine, reader: sts_tsv, options: {pairs: [en-en]}, langs: [en], licence: CC0-1.0}"
+    (tmp_path / "config" / "corpora.yaml").write_text(f"sources:\n  mine: {source}\ncorpora:\n  mine: {corpus}\n")
+    assert "note: config/corpora.yaml adds sources.mine, corpora.mine\n" in run(tmp_path, "-n").stderr
 
 
 def test_other_rules_may_have_targets_of_their_own_and_prefixed_rules_stay_local(tmp_path):

@@ -203,6 +203,10 @@ if workflow.is_main_process:
         print(f"note: {plugin}", file=sys.stderr)
     for entry, path in project.replaced.items():
         print(f"note: {entry} of {path}, not of the catalog", file=sys.stderr)
+    for path in dict.fromkeys(project.added.values()):
+        own = [entry for entry, place in project.added.items() if place == path]
+        more = f" and {len(own) - 5} more" if len(own) > 5 else ""
+        print(f"note: {path} adds {', '.join(own[:5])}{more}", file=sys.stderr)
     logger.addHandler(
         RemainingHandler(
             Remaining(project.scale.get("expected_seconds", {}), at_once),

@@ -80,17 +80,20 @@ def _laid_over(below: YamlFile, above: YamlFile) -> YamlFile:
         return above
     content: dict[str, Any] = dict(below.content)
     taken: set[tuple[str | int, ...]] = set()
-    replaced = dict(below.replaced)
+    replaced, added = dict(below.replaced), dict(below.added)
     for section, entries in above.content.items():
-        both = isinstance(entries, Mapping) and isinstance(content.get(section), Mapping)
         before = content.get(section, {})
+        both = isinstance(entries, Mapping) and isinstance(before, Mapping)
         content[section] = {**before, **entries} if both else entries
-        taken.update(((section, name) for name in entries) if both else ((section,),))
-        others = [name for name in entries if name in before and before[name] != entries[name]] if both else []
-        replaced.update((f"{section}.{name}", above.path) for name in others)
+        taken.update(((section, name) for name in entries) if both and section in below.content else ((section,),))
+        for name in entries if both else ():
+            if name not in before:
+                added[f"{section}.{name}"] = above.path
+            elif before[name] != entries[name]:
+                replaced[f"{section}.{name}"] = above.path
     lines = {at: line for at, line in below.lines.items() if at[:1] not in taken and at[:2] not in taken}
     lines.update({at: line for at, line in above.lines.items() if at[:1] in taken or at[:2] in taken})
-    return YamlFile(below.path, content, lines, {**below.origins, **dict.fromkeys(taken, above.path)}, replaced)
+    return YamlFile(below.path, content, lines, {**below.origins, **dict.fromkeys(taken, above.path)}, replaced, added)
 
 
 def names_of(root: Path, folder: str) -> list[str]:

@@ -14,7 +14,7 @@ from crosslign.config.checkpoints import check_checkpoints
 from crosslign.config.claims import check_claims
 from crosslign.config.file_heads import with_heads
 from crosslign.config.file_lists import with_listed_files
-from crosslign.config.layers import file_called, load_layers, names_of
+from crosslign.config.layers import OWN, file_called, load_layers, names_of
 from crosslign.config.loads import check_shares
 from crosslign.config.mining import check_mining
 from crosslign.config.names import check_names
@@ -220,6 +220,7 @@ def load_project(root: Path, given: Mapping[str, Any] | None = None, *, checks: 
         mirrors=_mirrors(settings),
         replaced={name: path for file in loader.files.values() for name, path in file.replaced.items()},
         plugins=tuple(map(note_of, plugins)),
+        added={name: path for file in loader.files.values() for name, path in file.added.items() if path.is_relative_to(OWN)},
     )
     if checks:
         check_names(project, loader.files)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -63,6 +63,7 @@ class Project:
         paths: where artefacts lie.
         mirrors: folders looked in before any download.
         replaced: entries of the catalog that the project has others for, such as `tasks.tatoeba`, and the file of these.
+        added: entries that the project lays beside those of the catalog, in the same way.
         plugins: what a run says of each plugin: its file, what it implements, in which version.
     """
 
@@ -86,6 +87,7 @@ class Project:
     mirrors: tuple[Path, ...]
     replaced: Mapping[str, Path]
     plugins: tuple[str, ...] = ()
+    added: Mapping[str, Path] = field(default_factory=dict)
 
     @cached_property
     def memory(self) -> dict[str, dict[Hashable, Any]]:

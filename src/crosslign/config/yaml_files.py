@@ -40,6 +40,7 @@ class YamlFile:
         lines: line number (from 1) of each key, by its path of keys and indices.
         origins: file of each section and of each entry of a section, where not all come from `path`.
         replaced: entries of lower layers in the place of which others stand, such as `tasks.tatoeba`, by the file of these.
+        added: entries of upper layers that no lower one has, in the same way.
     """
 
     path: Path
@@ -47,6 +48,7 @@ class YamlFile:
     lines: Mapping[tuple[str | int, ...], int]
     origins: Mapping[tuple[str | int, ...], Path] = field(default_factory=dict)
     replaced: Mapping[str, Path] = field(default_factory=dict)
+    added: Mapping[str, Path] = field(default_factory=dict)
 
     def origin(self, keys: Sequence[str | int]) -> Path:
         """Return the file that a key stands in."""

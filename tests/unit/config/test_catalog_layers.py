@@ -30,6 +30,7 @@ def test_an_entry_of_ones_own_is_added_and_the_catalogs_stay(project):
     assert loaded.tasks["mine"]["texts"] == {"test": "tatoeba"}
     assert "tatoeba" in loaded.tasks
     assert loaded.replaced == {}
+    assert loaded.added == {"tasks.mine": Path("config/tasks.yaml")}
 
 
 def test_an_entry_takes_the_place_of_the_whole_one_of_its_name_and_the_run_knows(project):
@@ -37,6 +38,7 @@ def test_an_entry_takes_the_place_of_the_whole_one_of_its_name_and_the_run_knows
     loaded = load_project(project, {"scale": "quick"})
     assert "footnote" not in loaded.tasks["tatoeba_zh"]
     assert loaded.replaced == {"tasks.tatoeba_zh": Path("config/tasks.yaml")}
+    assert loaded.added == {}
 
 
 def test_an_equal_entry_replaces_nothing(project):
