@@ -2,7 +2,8 @@
 
 from datetime import datetime
 
-from crosslign.slurm.queue import queue_lines
+from crosslign.cli.main import main
+from crosslign.slurm.queue import RECORD, queue_lines
 
 NOW = datetime(2026, 11, 24, 12, 0, 0)
 QUEUE = """11|embed.QS-P-s42.last.run-7|RUNNING|None|2026-11-24T10:00:00|2026-11-24T11:30:00
@@ -42,3 +43,14 @@ def test_without_accounting_the_queue_is_asked_what_ended_wrongly(slurm):
 def test_a_slurm_that_does_not_answer_is_a_line(slurm):
     slurm.fails("squeue", "cannot contact the controller")
     assert queue_lines(["run-7"], NOW) == ["Slurm does not say what is in the queue: cannot contact the controller"]
+
+
+def test_the_queue_is_told_before_any_job_has_finished(slurm, tmp_path, capsys):
+    (tmp_path / ".snakemake").mkdir()
+    (tmp_path / RECORD).write_text("run-7")
+    slurm.answers("squeue", QUEUE)
+    slurm.answers("sacct", ENDED)
+    assert main(["status", "results/quick", "--directory", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert "0 finished jobs" in said
+    assert "Slurm: 1 job running, 3 waiting\n" in said

@@ -33,20 +33,22 @@ class Status:
         """Print the costs.
 
         Raises:
-            InputError: nothing has finished there; or Snakemake refuses the configuration whose jobs are left.
+            InputError: nothing has finished there, or was given to Slurm; or Snakemake refuses the configuration whose jobs are left.
         """
         from crosslign.planning.plan import status_text
         from crosslign.planning.used import used_lines, uses
         from crosslign.provenance.artefact_states import NOT_BUILT
         from crosslign.slurm.queue import RECORD, queue_lines, recorded
 
-        results = results_folder(args)
-        if not (results / "benchmarks").is_dir():
+        results, runs = results_folder(args), recorded(args.directory / RECORD)
+        finished = (results / "benchmarks").is_dir()
+        if not finished and not runs:
             raise InputError("no finished job here", where=str(results), do=NOT_BUILT)
         project = self._project(args)
         print(status_text(results, project))
-        print("\n".join(used_lines(uses(results))))
-        if runs := recorded(args.directory / RECORD):
+        if finished:
+            print("\n".join(used_lines(uses(results))))
+        if runs:
             print("\n".join(queue_lines(runs, datetime.now())))
         if args.left:
             print("\n".join(self._left(project or read_project(args), args)))
