@@ -1,9 +1,7 @@
 """The smallest whole workflow of the tests of faults is used here, too; packages that no user has every day get folders of their own."""
 
-import shutil
 import subprocess
 import sys
-from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
@@ -23,20 +21,3 @@ def installed():
         return str(folder)
 
     return install
-
-
-@pytest.fixture(scope="session")
-def renamed():
-    """Lays metadata of another version of an installed package, whose code stays, into a folder that comes before others."""
-
-    def rename(folder, package, version, *places):
-        known = next(iter(distributions(name=package, path=[*places, *sys.path])))
-        made = folder / f"{package.replace('-', '_')}-{version}.dist-info"
-        shutil.copytree(known._path, made)
-        text = (made / "METADATA").read_text(encoding="utf-8")
-        changed = text.replace(f"\nVersion: {known.version}\n", f"\nVersion: {version}\n")
-        assert changed != text
-        (made / "METADATA").write_text(changed, encoding="utf-8")
-        return str(folder)
-
-    return rename

@@ -1,13 +1,13 @@
-"""The catalogue of Snakemake workflows would take this repository: by its written rules, and by its own checker where that is at hand.
+"""The catalogue of Snakemake workflows would take this repository: by its written rules, and by its own checker.
 
-`git clone https://github.com/snakemake/snakemake-workflow-catalog DIR` brings it, and CROSSLIGN_CATALOGUE=DIR names it to these tests.
-Its rules were read at commit 2cac294671d0cd9dc1b84c6c390091fe6341bd48.
+The checker is fetched from GitHub; where that cannot be reached, CROSSLIGN_CATALOGUE names a clone that has its commit.
 """
 
 import json
 import os
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,8 @@ from project_copy import ROOT, environment
 from ruamel.yaml import YAML
 
 CLAIMS = YAML(typ="safe").load((ROOT / ".snakemake-workflow-catalog.yml").read_text(encoding="utf-8"))["usage"]
+CATALOGUE, SCRIPT = "snakemake/snakemake-workflow-catalog", "scripts/generate-catalog.py"
+COMMIT = "2cac294671d0cd9dc1b84c6c390091fe6341bd48"
 STAND_IN = '''
 """What the checker asks GitHub, answered by a folder: all else is its own."""
 import os
@@ -53,13 +55,24 @@ def test_no_way_of_deploying_is_claimed_that_nobody_has_run():
     assert CLAIMS["software-stack-deployment"] == {"conda": False, "apptainer": False}
 
 
-@pytest.mark.skipif("CROSSLIGN_CATALOGUE" not in os.environ, reason="CROSSLIGN_CATALOGUE names no checkout of the catalogue")
-def test_the_catalogues_own_checker_finds_a_standardized_workflow_without_complaints(tmp_path):
+@pytest.fixture
+def checker():
+    """The script with which the catalogue looks at a repository."""
+    if clone := os.environ.get("CROSSLIGN_CATALOGUE"):
+        return subprocess.run(["git", "-C", clone, "show", f"{COMMIT}:{SCRIPT}"], capture_output=True, text=True, check=True).stdout
+    try:
+        with urllib.request.urlopen(f"https://raw.githubusercontent.com/{CATALOGUE}/{COMMIT}/{SCRIPT}", timeout=30) as answer:
+            return answer.read().decode()
+    except OSError as error:
+        pytest.skip(f"the catalogue's checker cannot be fetched: {error}")
+
+
+def test_the_catalogues_own_checker_finds_a_standardized_workflow_without_complaints(checker, tmp_path):
     checkout = tmp_path / "crosslign"
     subprocess.run(["git", "clone", "--quiet", str(ROOT), str(checkout)], check=True)
     (tmp_path / "common.py").write_text(STAND_IN, encoding="utf-8")
     script = tmp_path / "generate-catalog.py"
-    script.write_text((Path(os.environ["CROSSLIGN_CATALOGUE"]) / "scripts" / "generate-catalog.py").read_text(encoding="utf-8"))
+    script.write_text(checker, encoding="utf-8")
     own = {"CHECKED": str(checkout), "TEST_REPO": "own/crosslign", "LATEST_COMMIT": "1"}
     own["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     command = [sys.executable, "-c", CHECK, str(script)]

@@ -2,6 +2,7 @@
 
 import pytest
 from mini_project import Mini
+from other_version import renamed
 
 WARNING = "on which this workflow's changes to it were tried"
 OLDEST = "9.27.0"
@@ -23,7 +24,7 @@ def test_the_oldest_snakemake_that_is_allowed_makes_the_same_tables(newest, inst
     assert mini.tables() == newest.tables()
 
 
-def test_a_snakemake_that_nobody_has_tried_is_left_as_it_is_and_makes_the_same_tables(newest, renamed, tmp_path):
+def test_a_snakemake_that_nobody_has_tried_is_left_as_it_is_and_makes_the_same_tables(newest, tmp_path):
     mini = Mini(tmp_path / "project")
     (tmp_path / "other").mkdir()
     path = renamed(tmp_path / "other", "snakemake", "9.99.0")

@@ -1,6 +1,7 @@
 """Jobs that see no shared folder: results lie in a store, jobs begin in a checkout without any, started by another scheduler."""
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -12,6 +13,8 @@ from pathlib import Path
 
 import pytest
 from mini_project import Mini
+from other_version import renamed
+from project_copy import ROOT
 
 PLUGINS = (
     "snakemake-executor-plugin-cluster-generic==1.0.9",
@@ -22,7 +25,8 @@ PLUGINS = (
 SUBMIT = """#!/bin/bash
 # Starts a job on a node that has a checkout of its own at the project's place, and no results; prints its name.
 node=$(mktemp -d {nodes}/XXXXXX)
-cp "$1" $node/job.sh
+echo "$(basename $0) $*" >$node/asked
+cp "${{@: -1}}" $node/job.sh
 mkdir $node/checkout
 cp -r {project}/{{Snakefile,workflow,config,profiles,resources,envs}} $node/checkout/
 run="mount --make-rprivate / && mount --bind $node/checkout {project} && cd {project} && bash $node/job.sh"
@@ -30,6 +34,16 @@ run="mount --make-rprivate / && mount --bind $node/checkout {project} && cd {pro
 basename $node
 """
 SIGNED = "AWS4-HMAC-SHA256 Credential=a/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0"
+PAGE = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8").split("## Other schedulers\n")[1].split("\n## ")[0]
+PROFILE = re.search(r"```yaml\n(.*?)```", PAGE, flags=re.DOTALL)[1]
+SUBMITS = {"PBS": re.search(r"submit-cmd: (.*)\n", PROFILE)[1], **dict(re.findall(r"^\| (\w+) \| `(.*)` \|$", PAGE, flags=re.MULTILINE))}
+"""The page's command for each scheduler."""
+ASKED = {
+    "PBS": r"qsub -l select=1:ncpus=\d+:mem=\d+mb:ngpus=\d+ -l walltime=00:\d+:00 /\S+",
+    "LSF": r"bsub -n \d+ -M \d+MB -W \d+ -R rusage\[ngpus_physical=\d+\] /\S+",
+    "SGE": r"qsub -cwd -pe smp \d+ -l mem_free=\d+M,h_rt=00:\d+:00,gpu=\d+ /\S+",
+}
+"""What reaches it of a job."""
 STATUS = """#!/bin/bash
 [ -e {nodes}/$1/code ] || {{ echo running; exit; }}
 [ $(cat {nodes}/$1/code) = 0 ] && echo success || echo failed
@@ -49,39 +63,49 @@ def tables(tmp_path_factory):
     return {path.name: path.read_bytes() for path in sorted((mini.results / "tables").iterdir()) if not path.name.endswith("lineage.json")}
 
 
+@pytest.fixture(params=["PBS"])
+def scheduler(request):
+    return request.param
+
+
 @pytest.fixture
-def project(tmp_path, plugins):
-    """A project, and the options of a run of it whose jobs are started by a scheduler of two scripts."""
+def project(tmp_path, plugins, scheduler):
+    """A project, and the options of a run of it whose jobs are started by a scheduler of two scripts, as the page says."""
     if os.getuid() or shutil.which("unshare") is None:
         pytest.skip("a folder can be hidden from jobs by root alone")
     nodes, mini = tmp_path / "nodes", Mini(tmp_path / "mini")
     nodes.mkdir()
-    options = ["--executor", "cluster-generic", "--jobs", "2", "--shared-fs-usage", "none", "--seconds-between-status-checks", "1"]
-    for name, text in (("submit", SUBMIT), ("status", STATUS)):
-        script = tmp_path / name
-        script.write_text(text.format(nodes=nodes, project=mini.folder), encoding="utf-8")
-        script.chmod(0o755)
-        options += [f"--cluster-generic-{name}-cmd", str(script)]
-    return mini, nodes, options
+    scripts, profile = tmp_path / "scripts", tmp_path / "profile"
+    scripts.mkdir()
+    for name, text in (("qsub", SUBMIT), ("bsub", SUBMIT), ("status", STATUS)):
+        (scripts / name).write_text(text.format(nodes=nodes, project=mini.folder), encoding="utf-8")
+        (scripts / name).chmod(0o755)
+    profile.mkdir()
+    (profile / "config.yaml").write_text(PROFILE.replace(SUBMITS["PBS"], SUBMITS[scheduler]), encoding="utf-8")
+    options = ["--profile", str(profile), "--jobs", "2", "--shared-fs-usage", "none", "--seconds-between-status-checks", "1"]
+    return mini, nodes, [*options, "--cluster-generic-status-cmd", str(scripts / "status")]
 
 
-def run(project, *storage, **variables):
+def run(project, scheduler, *storage, **variables):
     """Run to the end; show what went wrong on a node."""
     mini, nodes, options = project
-    own = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", **variables}
+    own = {"PATH": f"{nodes.parent}/scripts:{Path(sys.executable).parent}:{os.environ['PATH']}", **variables}
     done = mini.run(*options, "--default-storage-provider", *storage, check=False, **own)
     logs = "".join(path.read_text()[-1500:] for path in nodes.glob("*/log") if (path.parent / "code").read_text().strip() != "0")
     assert done.returncode == 0, done.stdout[-3000:] + logs
-    assert len(list(nodes.iterdir())) > 5, "jobs ran elsewhere"
+    asked = [path.read_text().strip() for path in nodes.glob("*/asked")]
+    assert len(asked) > 5, "jobs ran elsewhere"
+    assert [line for line in asked if not re.fullmatch(ASKED[scheduler], line)] == []
     assert not (mini.results / "tables").exists(), "a result lies in the shared folder"
 
 
-def test_a_store_on_a_disk_gets_the_same_tables(project, plugins, tables, tmp_path):
+@pytest.mark.parametrize("scheduler", ["PBS", pytest.param("SGE", marks=pytest.mark.long)], indirect=True)
+def test_a_store_on_a_disk_gets_the_same_tables(project, scheduler, plugins, tables, tmp_path):
     if shutil.which("rsync") is None:
         pytest.skip("the storage fs copies by rsync, which is not here")
     store = tmp_path / "store"
     store.mkdir()
-    run(project, "fs", "--default-storage-prefix", str(store), PYTHONPATH=plugins)
+    run(project, scheduler, "fs", "--default-storage-prefix", str(store), PYTHONPATH=plugins)
     assert {name: (store / "results" / "mini" / "tables" / name).read_bytes() for name in tables} == tables
 
 
@@ -112,16 +136,17 @@ def of_s3(address):
 
 
 @pytest.mark.long
-def test_a_store_in_s3_gets_the_same_tables(project, plugins, tables, s3):
+@pytest.mark.parametrize("scheduler", ["LSF"], indirect=True)
+def test_a_store_in_s3_gets_the_same_tables(project, scheduler, plugins, tables, s3):
     options, variables = of_s3(s3)
-    run(project, *options, PYTHONPATH=plugins, **variables)
+    run(project, scheduler, *options, PYTHONPATH=plugins, **variables)
     for name, expected in tables.items():
         asked = urllib.request.Request(f"{s3}/bench/results/mini/tables/{name}", headers={"Authorization": SIGNED})
         with urllib.request.urlopen(asked) as answer:
             assert answer.read() == expected
 
 
-def test_a_storage_that_nobody_has_tried_is_left_as_it_is_with_one_warning(project, plugins, s3, renamed, tmp_path):
+def test_a_storage_that_nobody_has_tried_is_left_as_it_is_with_one_warning(project, plugins, s3, tmp_path):
     (tmp_path / "other").mkdir()
     other = renamed(tmp_path / "other", "snakemake-storage-plugin-s3", "0.99.0", plugins)
     mini, _, more = project
