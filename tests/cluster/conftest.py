@@ -6,7 +6,7 @@ import signal
 import pytest
 from project_copy import ROOT, copy_project
 from slurm_by_hand import Cluster, missing
-from slurm_project import OWN, SlurmProject
+from slurm_project import OWN, SlurmProject, engine_log
 
 
 def pytest_configure(config):
@@ -30,13 +30,13 @@ def cluster():
 
 @pytest.fixture(scope="session")
 def first(cluster, tmp_path_factory):
-    """A project whose first table was built on the cluster; `first_jobs` are the jobs that it took, `said` the main log."""
+    """A project whose first table was built there; `first_jobs` are the jobs that it took, `said` what it said, `first_log` its log."""
     folder = copy_project(tmp_path_factory.mktemp("cluster") / "project")
     shutil.copytree(ROOT / "slurm", folder / "slurm")
     (folder / "slurm" / "local.yaml").write_text(OWN)
     project = SlurmProject(folder)
     _, project.said = project.run(seconds=1800)
-    project.first_jobs = cluster.jobs()
+    project.first_jobs, project.first_log = cluster.jobs(), engine_log(folder)
     return project
 
 

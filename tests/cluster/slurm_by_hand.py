@@ -53,7 +53,7 @@ PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 GresTypes=gpu
 SlurmdParameters=config_overrides
-NodeName={host} NodeAddr=127.0.0.1 CPUs=8 RealMemory=20000 Gres=gpu:fake:{gpus} State=UNKNOWN
+NodeName={host} NodeAddr=127.0.0.1 CPUs=32 RealMemory=20000 Gres=gpu:fake:{gpus} State=UNKNOWN
 PartitionName=main Nodes={host} Default=YES MaxTime=30:00:00 State=UP PriorityTier=1
 PartitionName=spare Nodes={host} MaxTime=30:00:00 State=UP PriorityTier=1 PreemptMode=CANCEL
 PartitionName=urgent Nodes={host} MaxTime=1:00:00 State=UP PriorityTier=2 PreemptMode=OFF

@@ -1,6 +1,7 @@
 """A copy of the project, and the commands that a user of a cluster gives in it."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -9,7 +10,7 @@ import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from project_copy import environment, own_copy
+from project_copy import MESSAGES, environment, own_copy
 
 PATIENCE = float(os.environ.get("CROSSLIGN_PATIENCE", "1"))
 """Factor on every time limit of these tests, for busy machines."""
@@ -18,6 +19,7 @@ TABLE = ("targets=[moco_bert_table5]",)
 OWN = """\
 slurm-init-seconds-before-status-checks: 1
 latency-wait: 20
+local-cores: 2
 group-components: [scores=1]
 default-resources:
   slurm_partition: main
@@ -31,6 +33,24 @@ def wait_for(condition, seconds, what):
         assert time.monotonic() < deadline, what
         time.sleep(0.3)
     return found
+
+
+def engine_log(folder):
+    """Return Snakemake's own log of the latest run in a folder."""
+    return max((folder / ".snakemake" / "log").iterdir()).read_text(encoding="utf-8")
+
+
+HERE = ("fetch", "write_stand_in", "prepare_encoder", "fetch_model", "make_table", "write_report", "write_overview")
+"""Rules whose jobs run where the command is given."""
+
+
+def most_here(log):
+    """Return how many jobs of such rules ran at once, at most, by Snakemake's own log."""
+    here, most = set(), 0
+    for begun, message, ended in re.findall(r"^(?:Job (\d+): (.*)|Finished jobid: (\d+) .*)$", log, flags=re.MULTILINE):
+        here = here - {ended} if ended else here | {begun} if any(re.match(MESSAGES[rule], message) for rule in HERE) else here
+        most = max(most, len(here))
+    return most
 
 
 class SlurmProject:

@@ -4,6 +4,7 @@ import re
 
 import pytest
 from slurm_by_hand import GPUS, most_at_once
+from slurm_project import most_here
 
 from crosslign.config.load import load_project
 from crosslign.config.resources import job_need
@@ -41,6 +42,12 @@ def test_memory_time_and_cpus_are_as_declared(first):
         need = job_need(project, "train_system", {"run": run}, 1)
         assert (job.megabytes, job.minutes) == (need.mem_mb, need.runtime)
         assert job.fields["NumCPUs"] == "1"
+    encodings = [job for job in first.first_jobs if rule_of(job) == "rule_embed"]
+    assert {job.fields["NumCPUs"] for job in encodings} == {"8"}  # whatever the machine has that the command was given on
+
+
+def test_no_more_jobs_on_the_login_node_than_it_gives(first):
+    assert most_here(first.first_log) == 2  # `local-cores` of their slurm/local.yaml
 
 
 def test_each_job_is_found_from_the_main_log(first):

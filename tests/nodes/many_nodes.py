@@ -108,13 +108,14 @@ class ManyNodes(Cluster):
         self._daemon("slurmctld", "-c")
         for node in NODES:
             self._daemon("slurmd", "-c", "-N", node)
-        self._wait(lambda: self.ask("sinfo", "-h", "-N", "-o", "%N %T").count("idle") >= len(NODES), "slurmctld.log")
+        idle = {f"{node} idle" for node in NODES}
+        self._wait(lambda: set(self.ask("sinfo", "-h", "-N", "-o", "%N %T").splitlines()) == idle, "slurmctld.log")
         return self
 
     def _configure(self):
         host, lines = self.settings["host"], []
         for node, gpus in NODES.items():
-            size = f"CPUs=8 RealMemory=64000 Gres=gpu:a100:{gpus}" if gpus else "CPUs=4 RealMemory=16000"
+            size = "CPUs=64 RealMemory=512000" + (f" Gres=gpu:a100:{gpus}" if gpus else "")  # as if: this machine has less
             lines.append(f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={self.settings[node]} {size} State=UNKNOWN\n")
         places = {"cpus": ",".join(node for node in NODES if not NODES[node]), "gpus": ",".join(filter(NODES.get, NODES))}
         (self.folder / "slurm.conf").write_text(SLURM.format(**self.settings) + "".join(lines) + PARTITIONS.format(**places))

@@ -44,6 +44,7 @@ from crosslign.config.resources import (
     file_priority,
     job_need,
     most as most_of,
+    most_cpus,
     search_gpus,
     search_threads,
     tokenising_threads,
@@ -174,6 +175,8 @@ if not UNKNOWN_ENGINE:
     quote_interpreter()
     take_sigterm_apart()
     join_source_files()
+    leave_cores_to_nodes()
+    keep_groups_on_one_node()
     if workflow.is_main_process:
         try_no_hopeless_job_again(failures.hopeless)
         if not STORED:  # lineage lies in the storage, and Snakemake's own records here
@@ -249,6 +252,13 @@ wildcard_constraints:
     mine=names(project.settings["mine"]),
     part=r"\d+-of-\d+",
     side=names((*MINED_SIDES, *PLANT_SIDES)),
+
+
+@cache
+def ask_for_cpus():
+    """Let jobs on nodes ask for up to `max_cpus`: Snakemake caps them, and groups, by the cores of the machine that it is started on."""
+    if not UNKNOWN_ENGINE and workflow.is_main_process and not workflow.local_exec:
+        workflow.global_resources["_cores"] = most_cpus(project)
 
 
 @cache

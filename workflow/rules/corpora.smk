@@ -100,10 +100,6 @@ rule filter_shards:
     threads: lambda w: corpus_threads(project, w.corpus)
     resources:
         **needs("filter_shards"),
-        cpus_per_task=lambda w: corpus_threads(project, w.corpus),
-        processes=lambda w, threads: (
-            corpus_threads(project, w.corpus) if elsewhere() else threads
-        ),
     params:
         **versioned("filter_shards", share_recipe),
         root=lambda w: str(paths.results),
@@ -136,11 +132,6 @@ rule build_corpus:
     threads: lambda w: corpus_threads(project, w.corpus)
     resources:
         **needs("build_corpus"),
-        # of a scheduler, which has more cores than this machine gives its own jobs; no setting: processes change no byte
-        cpus_per_task=lambda w: corpus_threads(project, w.corpus),
-        processes=lambda w, threads: (
-            corpus_threads(project, w.corpus) if elsewhere() else threads
-        ),
     params:
         **versioned("build_corpus", corpus_recipe),
         root=lambda w: str(paths.results),

@@ -43,6 +43,13 @@ def require_executor(job):
         ) from error
 
 
+def as_submitted(dag, job):
+    """A job, by the name of its rule, and the group that it goes with, by what it is called in messages."""
+    yield job.rule.name, job
+    if group := dag.get_job_group(job):
+        yield f"{job.rule.name}, in groups", group
+
+
 def check_scheduler(dag):
     """End at once where Slurm, or its executor, would refuse jobs."""
     jobs = [job for job in dag.needrun_jobs() if not job.is_local]
@@ -54,8 +61,9 @@ def check_scheduler(dag):
     own = {name: getattr(settings, name, None) for name in ("qos", "reservation")}
     own = {name: value for name, value in own.items() if value}
     asked = most(
-        (job.rule.name, {**dict(job.resources.items()), "threads": job.threads, **own})
+        (name, {**dict(one.resources.items()), "threads": one.threads, **own})
         for job in jobs
+        for name, one in as_submitted(dag, job)
     )
     with ends_in_words():
         require_status(asked.values(), settings.status_command)

@@ -8,6 +8,7 @@ def read(*groups, **files):
     """
 
     def found(wildcards):
+        ask_for_cpus()
         given = {}
         for group in (*groups, files):
             given |= group(wildcards) if callable(group) else group

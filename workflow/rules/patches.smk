@@ -156,6 +156,45 @@ def join_source_files():
     LocalGitFile.join = lambda self, path: join(self, str(path))
 
 
+def leave_cores_to_nodes():
+    """Replaces `RemoteExecutor.cores`, which hands jobs on nodes the cores of the machine that Snakemake is started on, by the node's own.
+
+    A job on a node would use two processes of the eight that it asked for, where that machine has two (issues 2997 and 3191).
+    """
+    RemoteExecutor.cores = property(lambda executor: "all")
+
+
+def keep_groups_on_one_node():
+    """Replaces `GroupJob.resources`, which sums the `nodes` of jobs that run side by side: a group runs on one, with all its devices."""
+    as_it_was = GroupJob.resources
+
+    def resources(group):
+        found = as_it_was.fget(group)
+        if "nodes" not in group._resources or group._resources["nodes"] == 1:
+            return found
+        group._resources["nodes"] = 1
+        return as_it_was.fget(group)
+
+    GroupJob.resources = property(resources)
+
+
+def mark_local_jobs():
+    """Replaces `resources` of the rules whose jobs stay on this machine by ones with a further one, `local_cores`, which is bounded below.
+
+    Snakemake's `local-cores` bounds nothing (issue 2896): as many jobs as this machine has cores, and five, would start beside each other.
+    """
+    for local in filter(lambda made: made.name in workflow._localrules, workflow.rules):
+        local.resources["local_cores"] = 1
+
+
+def bound_local_jobs(scheduler):
+    """Replaces `global_resources` of the scheduler, where jobs go elsewhere, by ones with a bound of those that stay: `local-cores`."""
+    bound = workflow.resource_settings.local_cores
+    if not UNKNOWN_ENGINE and bound and not workflow.local_exec:
+        for resources in (scheduler.global_resources, scheduler.resources):
+            resources["local_cores"] = bound
+
+
 def submit_with_patience():
     """Replaces the executor of snakemake-executor-plugin-slurm by one on top of it: `PatientExecutor` says what it does, and why."""
     if slurm := ExecutorPluginRegistry().plugins.get("slurm"):

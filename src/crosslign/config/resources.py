@@ -31,6 +31,8 @@ MOST_MB = 64_000
 """The first attempt asks for no more: large corpora are read as streams."""
 LARGEST_MB = 120_000
 """No attempt asks for more, unless `max_mem_mb` says otherwise: a job that ended for want of time alone must still find a node."""
+MOST_CPUS = 16
+"""No job asks a cluster for more, unless `max_cpus` says otherwise."""
 STAND_IN_RULE = "write_stand_in"
 """Each source has a rule of its own for its synthetic data, which appends the source's id."""
 RULES = (
@@ -169,6 +171,11 @@ def tokenising_threads(project: Project, examples: str) -> int:
 def uncapped_need(project: Project, rule: str, wildcards: Wildcards) -> Need:
     """Return what a job needs, whatever a cluster allows; as `job_need` takes it."""
     return _asked(rule, load_of(project, rule, wildcards))
+
+
+def most_cpus(project: Project) -> int:
+    """Return the CPUs beyond which no job of a run asks a cluster."""
+    return int(project.settings.get("max_cpus", MOST_CPUS))
 
 
 def most(project: Project) -> tuple[int, int]:

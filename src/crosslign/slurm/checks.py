@@ -71,7 +71,7 @@ def _number(value: Any) -> int:
 
 
 def most(jobs: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, dict[str, Any]]:
-    """Return for each rule, by its name, the resources of one job, with the most memory, time and devices that any of its jobs asks for.
+    """Return for each rule, by its name, the resources of one job, with the most memory, time, devices and CPUs that any of them asks for.
 
     Args:
         jobs: name of the rule and resources of every job.
@@ -79,7 +79,7 @@ def most(jobs: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, dict[str, A
     found: dict[str, dict[str, Any]] = {}
     for rule, resources in jobs:
         kept = found.setdefault(rule, dict(resources))
-        kept |= {name: max(_number(kept.get(name)), _number(resources.get(name))) for name in ("mem_mb", "runtime", "gpu")}
+        kept |= {name: max(_number(kept.get(name)), _number(resources.get(name))) for name in ("mem_mb", "runtime", "gpu", "threads")}
     return found
 
 

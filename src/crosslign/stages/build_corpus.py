@@ -18,7 +18,6 @@ def build_corpus(job: Job) -> None:
     """Read, filter and write one corpus."""
     recipe = job.params["recipe"]
     files = own_files(job)
-    processes = int(job.resources.get("processes", job.threads))
     job.lineage.licences = [recipe["entry"]["licence"]]
     if "head" in recipe["entry"]:
         job.lineage.heads = [f"{recipe['entry']['source']}: {recipe['entry']['head']}"]
@@ -32,7 +31,7 @@ def build_corpus(job: Job) -> None:
                 job.inputs.get("references", {}),
                 out["rows"],
                 recipe["limit"],
-                threads=processes,
+                threads=job.threads,
                 shards=None if parts else kept_shards(job, job.outputs["rows"]),
                 parts=parts,
             )

@@ -24,6 +24,6 @@ def filter_shards(job: Job) -> None:
                 out["folder"],
                 recipe["limit"],
                 shards,
-                threads=int(job.resources.get("processes", job.threads)),
+                threads=job.threads,
             )
         )

@@ -47,8 +47,9 @@ def test_a_partition_that_wants_a_gpu_takes_jobs_that_ask_for_one():
 
 
 def test_the_largest_job_of_a_rule_is_the_one_that_is_asked_for():
-    jobs = [("embed", {"mem_mb": memory, "runtime": runtime, "gpu": 1}) for memory, runtime in ((4000, 60), (900_000, 20))]
-    assert most(jobs) == {"embed": {"mem_mb": 900_000, "runtime": 60, "gpu": 1}}
+    asked = ((4000, 60, 1), (900_000, 20, 8))
+    jobs = [("embed", {"mem_mb": memory, "runtime": runtime, "gpu": 1, "threads": threads}) for memory, runtime, threads in asked]
+    assert most(jobs) == {"embed": {"mem_mb": 900_000, "runtime": 60, "gpu": 1, "threads": 8}}
     with pytest.raises(InputError, match="node configuration is not available"):
         require_scheduler(most([*jobs, ("score", {"mem_mb": 3000})]))
 
