@@ -18,6 +18,20 @@ def test_a_run_waits_where_its_qos_takes_no_more_jobs(nodes, project):
     assert "Trying to restart" not in said
 
 
+def test_a_run_waits_where_slurm_remembers_as_many_jobs_as_it_may(nodes, project):
+    project.forget_score()
+    with nodes.changed(age=5):
+        wait_for(lambda: not nodes.jobs(), 300, "Slurm remembers jobs that ended long ago")
+        with nodes.changed(most=2):  # one less than it says are taken
+            assert nodes.ask("sbatch", *WAITS)
+            with project.started() as process:  # `sbatch` itself tries for two minutes
+                said = "Slurm takes no jobs just now (temporarily unable to accept job)"
+                wait_for(lambda: said in process.said(), 300, "nobody says why no job is submitted")
+                nodes.cancel_all()
+                said = project.ends_well(process, 600)
+    assert "Trying to restart" not in said
+
+
 def test_without_accounting_a_run_that_would_ask_it_is_refused_with_what_to_do(nodes, project):
     project.forget_score()
     with nodes.without_accounting():
