@@ -26,7 +26,7 @@ from crosslign.encoders.sentence_transformers_folder import read_modules
 from crosslign.errors import InputError
 from crosslign.files.walk import folders_in
 from crosslign.mining.knn import neighbours
-from crosslign.mining.margin import Margin, Retrieval
+from crosslign.mining.margin import MARGINS, Margin, Retrieval
 from crosslign.mining.margin import margin_scores as scored
 from crosslign.mining.pairs import chosen_pairs
 from crosslign.mining.side import Side, exact_score_matrix
@@ -192,9 +192,11 @@ def margin_scores(source: np.ndarray, target: np.ndarray, *, k: int = 4, margin:
         float64 [n, m]; a ratio to a mean of exactly 0 is -inf. The scores of `mine` are entries of it, bit for bit.
 
     Raises:
-        InputError: unequal dimensions, no rows, or a row of NaN, infinity or zeros.
+        InputError: an unknown margin, unequal dimensions, no rows, or a row of NaN, infinity or zeros.
     """
-    left, right = open_both(source, target)
+    if margin not in MARGINS:
+        raise InputError(f"unknown margin {margin!r}", where="margin", why=nearest(margin, list(MARGINS)))
+    left, right = open_both(np.asarray(source), np.asarray(target))
     near = neighbours(left, right, k, device=all_devices())
     sides = [Side(rows, None, name, torch.device("cpu"), rows.size * 4) for rows, name in ((left, "source"), (right, "target"))]
     cosines = exact_score_matrix(*(side.grid(slice(0, side.n)) for side in sides)).double().numpy()
@@ -280,11 +282,11 @@ def names(kind: str, *, config: Sequence[str] = ()) -> dict[str, str]:
     return dict(listed(cached_project(config), kind))
 
 
-def scores(files: Iterable[str | Path]) -> pd.DataFrame:
+def scores(files: str | Path | Iterable[str | Path]) -> pd.DataFrame:
     """Return the long table of all scores: one row a record.
 
     Args:
-        files: score files, such as `Path("results/laptop/scores").rglob("*.json")`; the lineage beside them is passed over.
+        files: a score file or several, such as `Path("results/laptop/scores").rglob("*.json")`; the lineage beside them is passed over.
 
     Returns:
         run, checkpoint, evaluation, subset, metric, protocol, direction, readout (empty where there is none), seed (a base encoder has
@@ -293,7 +295,7 @@ def scores(files: Iterable[str | Path]) -> pd.DataFrame:
     Raises:
         InputError: a file is no score file, or holds a score that its metric cannot have.
     """
-    return frames.scores(files)
+    return frames.scores([files] if isinstance(files, str | Path) else files)
 
 
 def table(name: str, directory: str | Path = ".", configfile: str | Path | None = None, config: Iterable[str] = ()) -> pd.DataFrame:

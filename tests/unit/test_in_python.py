@@ -64,9 +64,9 @@ def test_the_examples_of_the_page_run_one_after_the_other(encoder):
     assert "did you mean 'me5_small'" in str(_raised(crosslign.encoder, "me5_smal"))
 
 
-def _raised(function, *words):
+def _raised(function, *words, **options):
     with pytest.raises(crosslign.CrosslignError) as found:
-        function(*words)
+        function(*words, **options)
     return found.value
 
 
@@ -155,6 +155,8 @@ def test_what_cannot_be_is_said_in_words(cache, tmp_path, encoder):
     assert "scored on the logits" in str(_raised(crosslign.evaluate, encoder, ["americasnli"]))
     assert "one text where a list" in str(_raised(encoder.encode, "Hello"))
     assert "one text where a list" in str(_raised(crosslign.mine, "Hello", ["a"], encoder))
+    assert "did you mean 'ratio'" in str(_raised(crosslign.margin_scores, np.eye(2), np.eye(2), margin="rati"))
+    assert str(tmp_path / "none.json") in str(_raised(crosslign.scores, str(tmp_path / "none.json")))
     assert "2 languages of 1 sentence" in str(_raised(encoder.encode, ["a"], ["en", "de"]))
     with pytest.raises(InputError, match="did you mean 'max_length'"):
         encoder.encode(["a"], max_lenght=3)
