@@ -156,5 +156,5 @@ def test_a_file_that_somebody_changed_is_not_written_over(project, tmp_path, cap
     assert main(["pair", "english", "--directory", str(tmp_path)]) == 2
     assert "'english' is no pair of languages" in capsys.readouterr().err
     assert main(["pair", "eng-isl", "--directory", str(tmp_path)]) == 2
-    assert "en-is.yaml: the file is there" in capsys.readouterr().err
+    assert "en-is.yaml: the file exists already" in capsys.readouterr().err
     assert main(["pair", "swa-sw", "--directory", str(tmp_path)]) == 2
