@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import threading
 
 import numpy as np
@@ -22,6 +20,7 @@ from crosslign.encoders.text_sets import embed_text_set
 from crosslign.encoders.tokens import collate
 from crosslign.errors import InputError, ResourceError
 from crosslign.files import write_rows
+from crosslign.workers import Worker
 
 
 @pytest.fixture
@@ -246,18 +245,21 @@ def two_gpus_in_processes(two_gpus, tmp_path, monkeypatch):
 
 def test_two_gpus_encode_side_by_side_and_go_on_when_one_process_was_killed(two_gpus_in_processes, embed, tiny_encoder, texts, monkeypatch):
     monkeypatch.setattr(text_sets, "SHARD", 8)
-    real, asked, devices = shards._Worker.ask, [], set()
+    asked, devices = [], set()
 
-    def killed_at_its_second(self, line):
-        if isinstance(line, dict):
-            devices.add(line["device"])
-        elif line[0] not in (0, 8) and not asked:
-            asked.append(line)
-            os.kill(self._process.pid, signal.SIGKILL)
-        return real(self, line)
+    class KilledAtItsSecond(Worker):
+        def __init__(self, work, given, *rest):
+            devices.add(given["device"])
+            super().__init__(work, given, *rest)
 
-    monkeypatch.setattr(shards._Worker, "ask", killed_at_its_second)
-    with pytest.raises(ResourceError, match="continues after the finished shards"):
+        def ask(self, starts):
+            if starts and starts[0] not in (0, 8) and not asked:
+                asked.append(starts)
+                self.process.kill()
+            return super().ask(starts)
+
+    monkeypatch.setattr(shards, "Worker", KilledAtItsSecond)
+    with pytest.raises(ResourceError, match="a worker process ended"):
         embed("x.npy")
     found, counts = embed("x.npy")
     expected = encode(Model.load({"main": tiny_encoder / "main"}), texts, ["en"] * len(texts), READOUT)
