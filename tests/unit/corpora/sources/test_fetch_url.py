@@ -233,7 +233,7 @@ def test_403_is_waited_out_where_the_publisher_is_known_to_turn_away_so(there, d
     assert min(waits) >= 45
     dest.unlink()
     there.plan = ["403"]
-    with pytest.raises(NetworkError, match=r"403.*registration"):
+    with pytest.raises(NetworkError, match=r"403.*register"):
         get(there, dest)
     assert len(waits) == 2
 
