@@ -346,7 +346,7 @@ def test_status_tells_the_chain_of_jobs_that_is_left(project, monkeypatch, capsy
     asked = ["status", str(project.paths.results), "--left", "--directory", str(ROOT), "--config", "papers=[msimcse]", "targets=[all]"]
     assert main(asked) == 0
     said = capsys.readouterr().out
-    assert "left: 2 jobs\ncritical path: " in said  # the training set is there, as DOT has it
+    assert "left: 2 jobs\ncritical path, on any number of GPUs: " in said  # the training set is there, as DOT has it
     assert "  train_system MS-E-s42  12 min 00 s\n  embed_large MS-E-s42  " in said  # 0.2 hours, as the recipe declares
 
 
