@@ -86,5 +86,5 @@ def _add(builder: EvaluationBuilder, lang: str, row: Mapping[str, Any], form: Fo
         raise InputError("a pair has no second text", where=identity)
     second = str(row["b_text"]) if form == "pair" else None
     role = "pair" if form == "pair" else "sentence"
-    known = {"split": split, "pair_text": second, "cluster": row.get("cluster")}
+    known: dict[str, Any] = {"split": split, "pair_text": second, "cluster": row.get("cluster")}
     builder.item(identity, lang, role, lang, str(row["a_text"]), label=list(label), **known)
