@@ -66,7 +66,7 @@ def test_a_proxy_that_does_not_answer_is_thought_of(site, tmp_path, monkeypatch,
         monkeypatch.setenv("ALL_PROXY", f"socks5://user:secret@127.0.0.1:{free.getsockname()[1]}")
     monkeypatch.delenv("NO_PROXY", raising=False)
     monkeypatch.delenv("no_proxy", raising=False)
-    with pytest.raises(NetworkError, match=r"publisher\.example could not be asked.*the proxy that ALL_PROXY names") as error:
+    with pytest.raises(NetworkError, match=r"publisher\.example could not be reached.*ALL_PROXY names a proxy") as error:
         fetch_file("set", {"url": "http://publisher.example/"}, FILE, tmp_path / "set" / "a.txt", [])
     assert "secret" not in str(error.value)
 
