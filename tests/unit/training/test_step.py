@@ -10,6 +10,7 @@ import pytest
 import torch
 import trial
 from tokenise import tokenised
+from torch import nn
 
 from crosslign.encoders.model import Member, Model
 from crosslign.errors import CrosslignError, InputError, ResourceError
@@ -93,7 +94,8 @@ def test_a_term_that_wants_keys_is_refused_where_no_part_has_copies(train):
 )
 def test_the_smallest_bound_says_how_many_examples_are_encoded_at_a_time(ranks, own, found, expected):
     """A rank's share of a batch of seven, the terms' own bound, and what memory was found to allow."""
-    stepper = Stepper(None, {}, [], SimpleNamespace(accelerator=SimpleNamespace(num_processes=ranks)))
+    accelerator = SimpleNamespace(num_processes=ranks, device="cpu")
+    stepper = Stepper(nn.Module(), {}, [], SimpleNamespace(accelerator=accelerator))
     stepper.micro_batches = {"pairs": found} if found else {}
     assert stepper._size(SimpleNamespace(stream=SimpleNamespace(name="pairs", micro_batch=own), batch=range(7))) == expected
 
