@@ -52,7 +52,7 @@ def test_a_model_of_ones_own_is_one_more_row_and_nothing_else_runs(changed):
 
 
 def test_graded_pairs_of_ones_own_are_a_task_and_a_table(untouched, tmp_path):
-    corpora, tasks, tables = blocks("add-a-task.md")
+    corpora, tasks, tables, _ = blocks("add-a-task.md")
     (tmp_path / "pairs.tsv").write_text("source\ttranslation\tgrade\nDas Haus ist alt.\tThe house is old.\t5\n", encoding="utf-8")
     corpora["sources"]["my_grades"]["local"] = str(tmp_path)
     for file, block in (("corpora.yaml", corpora), ("tasks.yaml", tasks), ("papers/quickstart.yaml", tables)):
@@ -60,6 +60,17 @@ def test_graded_pairs_of_ones_own_are_a_task_and_a_table(untouched, tmp_path):
     jobs = untouched.planned("my_grades_table")
     assert {("embed", "run=minilm_l6"), ("score", "run=minilm_l6"), ("make_table", "table=my_grades_table")} <= set(jobs)
     assert {"my_pairs", "my_sts"} <= {name.partition("=")[2] for _, name in jobs}
+
+
+def test_line_aligned_files_of_ones_own_are_a_task_and_a_table(untouched, tmp_path):
+    (aligned,) = blocks("add-a-task.md")[3:]
+    for name in ("newstest.de", "newstest.en"):
+        (tmp_path / name).write_text("eins\nzwei\n", encoding="utf-8")
+    aligned["sources"]["newstest"]["local"] = str(tmp_path)
+    for file, names in (("corpora.yaml", ("sources", "corpora")), ("tasks.yaml", ("tasks",)), ("papers/quickstart.yaml", ("tables",))):
+        add(untouched, f"config/{file}", {name: aligned[name] for name in names})
+    jobs = untouched.planned("newstest")
+    assert {("embed", "run=minilm_l6"), ("score", "run=minilm_l6"), ("make_table", "table=newstest")} <= set(jobs)
 
 
 def test_a_recipe_of_ones_own_resolves(untouched):
