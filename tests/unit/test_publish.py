@@ -190,7 +190,7 @@ def test_everybody_reads_it_only_where_that_was_said(hub, results, capsys):
     assert push(results, "--public") == 0
     assert hub.repos["lab/verses"]["private"] is False
     assert push(results) == 2
-    assert "the repository is public. Say --public" in capsys.readouterr().err
+    assert "the repository is public. Give --public" in capsys.readouterr().err
     assert hub.commits == 1
     assert push(results, "--public") == 0
 

@@ -18,7 +18,7 @@ from crosslign.planning.graph import read_graph
 
 ROOT = Path(__file__).resolve().parents[3]
 PAPERS = ("msimcse", "moco_bert", "scl", "mpcl", "emma_x")
-SAID = re.compile(r"Estimated cost[^:]*: ([\d,]+) trainings of ([\d,.]+) GPU-hours")
+SAID = re.compile(r"Estimated cost[^:]*: ([\d,]+) trainings with ([\d,.]+) GPU-hours")
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,7 @@ from crosslign.views import TRANSLATORS, TranslatorSetting
 SENTENCE = "the cat sat on mat and dog ran to house in rain with red hat while bird sang of sea"
 WORDS = SENTENCE.split()
 TEXTS = [" ".join(WORDS[start : start + length]) for start, length in ((0, 2), (3, 9), (5, 4), (2, 7))]
+UNUSED = [f"unused{n}" for n in range(200)]  # a vocabulary holds more than the languages' own tokens
 NLLB = {"en": "eng_Latn", "de": "deu_Latn", "fr": "fra_Latn", "sw": "swh_Latn"}
 
 
@@ -30,7 +31,7 @@ def pieces(path):
 def m2m100(path):
     model = sentencepiece.SentencePieceProcessor(model_file=str(pieces(path)))
     found = [model.id_to_piece(n) for n in range(len(model))]
-    names = ["<s>", "<pad>", "</s>", "<unk>", *(piece for piece in found if piece not in ("<s>", "</s>", "<unk>"))]
+    names = ["<s>", "<pad>", "</s>", "<unk>", *(piece for piece in found if piece not in ("<s>", "</s>", "<unk>")), *UNUSED]
     (path / "vocab.json").write_text(json.dumps({name: n for n, name in enumerate(names)}))
     return M2M100Tokenizer(str(path / "vocab.json"), str(path / "pieces.model"))
 
@@ -41,7 +42,8 @@ def nllb(path):
     trainer = trainers.BpeTrainer(vocab_size=80, special_tokens=["<s>", "<pad>", "</s>", "<unk>"], show_progress=False)
     trained.train_from_iterator([SENTENCE] * 4, trainer)
     learnt = json.loads(trained.to_str())["model"]
-    return NllbTokenizer(vocab=learnt["vocab"], merges=[tuple(merge) for merge in learnt["merges"]])
+    vocab = learnt["vocab"] | {name: len(learnt["vocab"]) + n for n, name in enumerate(UNUSED)}
+    return NllbTokenizer(vocab=vocab, merges=[tuple(merge) for merge in learnt["merges"]])
 
 
 @pytest.fixture(scope="module", params=[(m2m100, {}), (nllb, NLLB)], ids=["m2m100", "nllb"])
@@ -51,7 +53,7 @@ def model(request, tmp_path_factory):
     made = tmp_path_factory.mktemp("pieces")
     tokenizer, folder = build(made), tmp_path_factory.mktemp("model")
     tokenizer.save_pretrained(folder)
-    torch.manual_seed(0)
+    torch.manual_seed(2)  # different sentences come out differently
     sizes = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32}
     heads = {"encoder_attention_heads": 2, "decoder_attention_heads": 2, "max_position_embeddings": 64}
     special = {"pad_token_id": tokenizer.pad_token_id, "eos_token_id": tokenizer.eos_token_id, "bos_token_id": tokenizer.bos_token_id}

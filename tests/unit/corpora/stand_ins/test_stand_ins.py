@@ -101,7 +101,7 @@ def test_languages_without_letters_are_passed_over(tmp_path):
 
 
 def test_no_sentences_no_stand_in(tmp_path):
-    with pytest.raises(InputError, match="needs sentences"):
+    with pytest.raises(InputError, match="need sentences"):
         write(tmp_path / "a.whl", [])
     assert not (tmp_path / "a.whl").exists()
 

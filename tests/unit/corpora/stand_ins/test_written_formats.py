@@ -21,7 +21,7 @@ _NAMES = """
 simcse_wiki wikipedia_dump_en simcse_nli snli_train multinli_train xnli_mt xnli_dev xnli_15way paws_x_train xtreme_xnli xtreme_pawsx
 paracrawl_en-fr paracrawl_en-sw tatoeba_en-zh news_commentary_v15_en-zh cwmt_neu2017_en-zh ccaligned_en-zh ccmatrix_en-af cc100_zh cc100_de
 muse_en-de muse_en-sq social_iqa_train copa_train multi_eurlex_train mewsli_x_train qe_train_en-de qe_train_si-en flores200_articles
-paws_x_dev_en tico19 tatoeba_exports_de tatoeba_exports_zh snli_triplets simcse_wiki_head wiktionary_ru multiarc_train
+tnews_train paws_x_dev_en tico19 tatoeba_exports_de tatoeba_exports_zh snli_triplets simcse_wiki_head wiktionary_ru multiarc_train
 """
 ONE_OF_EACH = _NAMES.split()
 
