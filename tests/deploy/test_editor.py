@@ -14,7 +14,7 @@ from crosslign.paths import CATALOG
 
 SERVER = "yaml-language-server@1.25.0"
 SCHEMA = re.compile(r"# yaml-language-server: \$schema=(\S+)\n")
-FILES = sorted([*CATALOG.rglob("*.yaml"), *(ROOT / "config").glob("*.yaml")])
+FILES = sorted([*(path for path in CATALOG.rglob("*.yaml") if "resources" not in path.parts), *(ROOT / "config").glob("*.yaml")])
 
 
 class Editor:
