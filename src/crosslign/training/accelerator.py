@@ -16,8 +16,8 @@ PRECISIONS = {"fp32": "no", "bf16": "bf16", "fp16": "fp16"}
 WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
 """Variable of cuBLAS: numbers and sizes of its workspaces."""
 PATIENCE = timedelta(minutes=30)
-"""How long a rank waits for the others, of which one evaluates on dev data and writes checkpoints; sets are tokenised
-before ranks start."""
+"""How long a rank waits for the others, of which one scores dev data and writes checkpoints; sets are tokenised before
+ranks start."""
 
 log = logging.getLogger(__name__)
 

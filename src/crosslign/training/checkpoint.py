@@ -30,6 +30,7 @@ from crosslign.training.optimiser import Optimiser
 
 POINTER = "current"
 TENSORS = ("model", "parts", "optimiser")
+HALVES = "halves.json"
 KEPT = 2
 """Checkpoints that are kept for resume: the last, and one more for when that is damaged."""
 
@@ -237,6 +238,17 @@ class Checkpoints:
         optimiser.load(tensors["optimiser"])
         log.info("continuing after step %d", state["step"])
         return state
+
+    def note_halves(self, micro_batches: Mapping[str, int]) -> None:
+        """Write down, by training set, the micro-batches with which all ranks of this very run are to start again."""
+        write_sealed(self.folder / HALVES, {"key": self.key, "micro_batches": dict(micro_batches)})
+
+    def halves(self) -> dict[str, int]:
+        """Return what `note_halves` wrote for this very run; empty where it wrote nothing."""
+        if not (self.folder / HALVES).is_file():
+            return {}
+        found = read_sealed(self.folder / HALVES)
+        return {} if self._stale(found["key"]) else dict(found["micro_batches"])
 
     def _drop(self) -> None:
         (self.folder / POINTER).unlink(missing_ok=True)

@@ -16,7 +16,7 @@ import torch
 from crosslign.config.entry_keys import KERNELS
 from crosslign.encoders.model import Model
 from crosslign.errors import InputError, ResourceError, StoppedError
-from crosslign.files import atomic_folder, read_json, write_json
+from crosslign.files import atomic_folder
 from crosslign.memory import free_memory, is_out_of_memory
 from crosslign.objectives.contract import Part
 from crosslign.training.accelerator import own_device, start_accelerator
@@ -38,8 +38,6 @@ OVERFLOWS = 20
 LEAST_SCALE = 2.0**-10
 """Scale of the loss below which no overflow can be to blame."""
 
-HALVED = "halved.json"
-"""File of the micro-batches, by training set, that several ranks are to start again with, below the working folder."""
 CURVE = "curve.jsonl"
 """File of the learning curve, below the working folder."""
 
@@ -116,15 +114,13 @@ class _Run:
     def _load(self) -> float:
         """Take over the last checkpoint, where there is one; return the seconds that the run had taken until then."""
         self._saved = -1
-        if (smaller := self.checkpoints.folder / HALVED).exists():
-            self.stepper.micro_batches = read_json(smaller)
         state = self.checkpoints.load(self.model, self.parts, self.optimiser, self._check)
         self.curve.cut(state["curve_bytes"] if state else 0)
+        self.stepper.micro_batches = {**(state["micro_batches"] if state else {}), **self.checkpoints.halves()}
         if state is None:
             return 0.0
         self.selection.restore(state["selection"])
         self.guards.restore(state["guards"])
-        self.stepper.micro_batches = {**state["micro_batches"], **self.stepper.micro_batches}
         if self.scaler is not None:
             self.scaler.load_state_dict(state["scaler"])
             self.skipped = int(state["skipped"])
@@ -260,14 +256,14 @@ class _Run:
         if error.loss_of:
             raise does_not_fit(error, None)
         smaller = halved(error.sizes)
-        automatic = smaller is not None and self.recipe["train"].get("auto_micro_batch")
-        if self.accelerator.num_processes > 1:
-            if not automatic:
+        several = self.accelerator.num_processes > 1
+        if smaller is None or not self.recipe["train"].get("auto_micro_batch"):
+            if several:
                 raise does_not_fit(error, smaller, tried=False)
-            write_json(self.checkpoints.folder / HALVED, smaller)  # the other ranks wait in a sum: only a new start brings all together
-            raise HalvedError(error)
-        if smaller is None or not automatic:
             raise does_not_fit(error, largest_that_fits(error.sizes, lambda sizes: self.stepper.fits(error.step - 1, sizes)))
+        if several:  # the other ranks wait in a sum: only a new start brings all together
+            self.checkpoints.note_halves(smaller)
+            raise HalvedError(error)
         self._load()
         self.stepper.micro_batches = smaller
         log.warning("%s (%s): continuing after step %d with %s", error, error.cause, self.done, smaller)

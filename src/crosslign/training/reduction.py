@@ -81,7 +81,8 @@ class Reduction:
         kinds = self._own + [NONE if p.grad is None else ROWS if p.grad.is_sparse else DENSE for p in self._tables]
         known = torch.tensor(kinds, device=self._device)
         distributed.all_reduce(known, distributed.ReduceOp.MAX)
-        for table, kind in zip(self._tables, known[len(self._own) :].tolist(), strict=True):
+        of_all = known.tolist()
+        for table, kind in zip(self._tables, of_all[len(self._own) :], strict=True):
             self._sum_table(table, kind)
         for held in _buckets([p for p in self._parts if p.grad is not None]):
             joint = torch.cat([p.grad.reshape(-1) for p in held if p.grad is not None])
@@ -91,7 +92,7 @@ class Reduction:
         for work in self._sums:
             if work is not None:
                 work.wait()
-        for parameter, kind in zip((p for bucket in self._buckets for p in bucket), known.tolist(), strict=False):
+        for parameter, kind in zip((p for bucket in self._buckets for p in bucket), of_all[: len(self._own)], strict=True):
             if kind == NONE:
                 parameter.grad = None
         self._begin()

@@ -122,7 +122,7 @@ class DevScores:
             if read not in self._reads:
                 self._reads.append(read)
 
-    def encode(self, model: Model, rank: int = 0, ranks: int = 1) -> list[Matrix]:
+    def encode(self, model: Model, rank: int, ranks: int) -> list[Matrix]:
         """Return what is read of each corpus, float32 [n, d]: of its texts every `ranks`-th, from number `rank` on."""
         return [self._read(model, *read, rank, ranks) for read in self._reads]
 

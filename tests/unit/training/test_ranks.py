@@ -11,6 +11,7 @@ from methods import SYSTEMS, recipe, write_examples
 from safetensors.torch import load_file
 
 from crosslign.errors import ResourceError
+from crosslign.training.checkpoint import Checkpoints
 
 
 def _free_port():
@@ -125,6 +126,15 @@ def test_too_little_memory_on_two_processes_is_answered_by_a_new_start_with_half
         said = _start(forks, settings | given, tmp_path / "settings.json", 2, code)
         assert ("goes on from the last checkpoint with half of them" in said) == bool(code)
     assert trial.weights(tmp_path / "run") == trial.weights(tmp_path / "half")
+
+
+def test_halves_are_those_of_the_very_run_that_they_were_written_for(tmp_path):
+    key = {"recipe": {"seed": 1, "train": {}}, "ranks": 2}
+    Checkpoints(tmp_path, key).note_halves({"pairs": 4})
+    assert Checkpoints(tmp_path, key).halves() == {"pairs": 4}
+    for other in ({**key, "ranks": 3}, {**key, "recipe": {"seed": 2, "train": {}}}):
+        assert Checkpoints(tmp_path, other).halves() == {}
+    assert Checkpoints(tmp_path / "none", key).halves() == {}
 
 
 METHODS = list(SYSTEMS)
