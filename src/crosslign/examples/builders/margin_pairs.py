@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +25,7 @@ AT_ONCE = 1_024
 """Pairs that are measured together."""
 FEWEST = 100
 """Good pairs that a threshold is learned from, at least."""
-COLUMNS = ("rows", "a_text", "a_lang", "b_text", "b_lang")
+SENTENCES = ("a_text", "a_lang", "b_text", "b_lang")
 
 
 @BUILDERS.register(version=1, shape="pairs")
@@ -59,18 +59,18 @@ def build(
     measures = {pair: _Margins(both, material.teach, pair, k) for pair, both in _drawn(material.others.values(), pool).items()}
     borders = dict(_learned(material, measures, 1 - keep))
     seen = 0
-    for part in (part for rows in material.others.values() for part in rows.parts(COLUMNS)):
+    for part in (part for rows in material.others.values() for part in rows.parts(("rows", *SENTENCES))):
         for start in range(0, part.num_rows, AT_ONCE):
             rows = part.slice(start, AT_ONCE)
-            kept = np.ones(rows.num_rows, dtype=bool)
-            batch = Sides(*(rows[name].to_pylist() for name in ("a_text", "a_lang", "b_text", "b_lang")))
-            for pair, at, both in _by_pair(rows):
+            kept, columns = np.ones(rows.num_rows, dtype=bool), _columns(rows)
+            batch = Sides(*columns)
+            for pair, at, both in _by_pair(columns):
                 values = np.full(rows.num_rows, np.nan)
                 values[at] = measures[pair](both)
                 kept &= borders[pair].keep(values, batch, seen)
             seen += rows.num_rows
             left = rows.filter(pa.array(kept))
-            yield shaped("pairs", **{name: left[name] for name in COLUMNS})
+            yield shaped("pairs", **{name: left[name] for name in left.column_names})
     material.told["learned"] = [border.told() for border in borders.values()]
 
 
@@ -79,12 +79,12 @@ class _Margins:
 
     def __init__(self, pool: Both, teach: Teach, langs: tuple[str, str], k: int) -> None:
         self._teach, self._langs, self._k = teach, langs, k
-        self._number: dict[str, int] = {}
+        self._number = {text: number for number, text in enumerate(dict.fromkeys([*pool[0], *pool[1]]))}
         self._pool = [(self._vectors(texts, lang), self._numbers(texts)) for texts, lang in zip(pool, langs, strict=True)]
 
     def _numbers(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """Return a number for each text, equal ones for equal texts."""
-        return np.array([self._number.setdefault(text, len(self._number)) for text in texts], dtype=np.int64)
+        """Return a number for each text, equal ones for equal texts; -1 for what the pool has not."""
+        return np.array([self._number.get(text, -1) for text in texts], dtype=np.int64)
 
     def _vectors(self, texts: Sequence[str], lang: str) -> Matrix:
         """Return unit vectors [n, d]."""
@@ -109,9 +109,12 @@ class _Margins:
         return np.round(cosines / near, 5)  # sums of floats come in any order: the last bits are chance
 
 
-def _by_pair(rows: pa.Table) -> Iterator[tuple[tuple[str, str], NDArray[np.int64], Both]]:
+def _columns(rows: pa.Table) -> list[list[Any]]:
+    return [rows[name].to_pylist() for name in SENTENCES]
+
+
+def _by_pair(columns: Sequence[Sequence[Any]]) -> Iterator[tuple[tuple[str, str], NDArray[np.int64], Both]]:
     """Yield, for each two languages in the order of their codes, the numbers of their rows, and their sentences in that order."""
-    columns = [rows[name].to_pylist() for name in ("a_text", "a_lang", "b_text", "b_lang")]
     found: dict[tuple[str, str], list[tuple[int, str, str]]] = {}
     for at, (left, one, right, other) in enumerate(zip(*columns, strict=True)):
         if left and right:
@@ -128,8 +131,8 @@ def _drawn(sets: Iterable[Rows], most: int) -> dict[tuple[str, str], Both]:
     sets = list(sets)
     step = max(1, -(-sum(rows.size for rows in sets) // most))
     found: dict[tuple[str, str], Both] = {}
-    for part in (part for rows in sets for part in rows.parts(COLUMNS)):
-        for pair, _, both in _by_pair(part):
+    for part in (part for rows in sets for part in rows.parts(SENTENCES)):
+        for pair, _, both in _by_pair(_columns(part)):
             for drawn, texts in zip(found.setdefault(pair, ([], [])), both, strict=True):
                 drawn.extend(texts[::step])
     return found
@@ -138,9 +141,9 @@ def _drawn(sets: Iterable[Rows], most: int) -> dict[tuple[str, str], Both]:
 def _learned(material: Material, measures: dict[tuple[str, str], _Margins], alpha: float) -> Iterator[tuple[tuple[str, str], Border]]:
     """Yield the threshold of each two languages."""
     values: dict[tuple[str, str], list[NDArray[np.float64]]] = {}
-    for part in (part for rows in material.corpora.values() for part in rows.parts(("a_text", "a_lang", "b_text", "b_lang"))):
+    for part in (part for rows in material.corpora.values() for part in rows.parts(SENTENCES)):
         for start in range(0, part.num_rows, AT_ONCE):
-            for pair, _, both in _by_pair(part.slice(start, AT_ONCE)):
+            for pair, _, both in _by_pair(_columns(part.slice(start, AT_ONCE))):
                 if pair in measures:
                     values.setdefault(pair, []).append(measures[pair](both))
     for pair in measures:
