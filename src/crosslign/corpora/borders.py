@@ -9,10 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crosslign.corpora.filters import Mask, Sides
+from crosslign.errors import InputError
 
 Values = NDArray[np.float64]
 SHOWN, LONGEST = 20, 200
 """Rows that are shown on each side of a threshold, and characters of each of their sentences."""
+FEWEST = 100
+"""Clean sentences or pairs that a threshold is learned from, at least."""
 
 
 @dataclass
@@ -64,3 +67,15 @@ class Border:
             "kept": self.kept,
             **near,
         }
+
+
+def require_enough(values: Values, unit: str, measure: str, where: str) -> None:
+    """Refuse a clean sample with too few values of a measure."""
+    if len(values) < FEWEST:
+        do = f"Give it {FEWEST} or more"
+        raise InputError(f"the clean sample has {len(values)} {unit} for the {measure}", where=where, do=do)
+
+
+def lower_border(measure: str, values: Values, alpha: float) -> Border:
+    """Return the threshold that all but the share `alpha` of a clean sample's values reach."""
+    return Border(measure, float(np.quantile(values, alpha, method="lower")), 1)

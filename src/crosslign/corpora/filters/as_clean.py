@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from crosslign.corpora.borders import Border, Values
+from crosslign.corpora.borders import Border, Values, lower_border, require_enough
 from crosslign.corpora.columns import SIDES, kind_of
 from crosslign.corpora.filters import FILTERS, Column, Filter, Mask, Setting, Sides
 from crosslign.corpora.filters.alphabet_ratio import AlphabetRatio
@@ -16,9 +16,6 @@ from crosslign.corpora.filters.language_id import LanguageId
 from crosslign.errors import InputError
 from crosslign.files import read_rows
 from crosslign.options import Gt, Ids, Lt
-
-FEWEST = 100
-"""Sentences that a threshold is learned from, at least."""
 
 
 @FILTERS.register(version=1)
@@ -112,9 +109,8 @@ def _sides(setting: Setting, corpus: str) -> Sides:
 
 def _borders(name: str, values: Values, alpha: float, where: str) -> list[Border]:
     """Return the thresholds of a measure."""
-    if len(values) < FEWEST:
-        raise InputError(f"the clean sample has {len(values)} sentences for the {name}", where=where, do=f"Give it {FEWEST} or more")
+    require_enough(values, "sentences", name, where)
     if name.startswith("length"):
         low, high = np.quantile(values, alpha / 2, method="lower"), np.quantile(values, 1 - alpha / 2, method="higher")
         return [Border(name, float(low), 1), Border(name, float(high), -1)]
-    return [Border(name, float(np.quantile(values, alpha, method="lower")), 1)]
+    return [lower_border(name, values, alpha)]

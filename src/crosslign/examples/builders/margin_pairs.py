@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from crosslign.corpora.borders import Border
+from crosslign.corpora.borders import Border, lower_border, require_enough
 from crosslign.corpora.columns import kind_of
 from crosslign.corpora.filters import Sides
 from crosslign.errors import InputError
@@ -23,8 +23,6 @@ Both = tuple[list[str], list[str]]
 """Sentences of the first and of the second language of a pair."""
 AT_ONCE = 1_024
 """Pairs that are measured together."""
-FEWEST = 100
-"""Good pairs that a threshold is learned from, at least."""
 SENTENCES = ("a_text", "a_lang", "b_text", "b_lang")
 
 
@@ -150,7 +148,5 @@ def _learned(material: Material, measures: dict[tuple[str, str], _Margins], alph
         own = np.concatenate(values.get(pair, [np.zeros(0)]))
         own = own[~np.isnan(own)]
         name = f"margin of {pair[0]} and {pair[1]}"
-        if len(own) < FEWEST:
-            do = f"Give it {FEWEST} or more"
-            raise InputError(f"the clean sample has {len(own)} pairs for the {name}", where=f"{material.name}: margin_pairs", do=do)
-        yield pair, Border(name, float(np.quantile(own, alpha, method="lower")), 1)
+        require_enough(own, "pairs", name, f"{material.name}: margin_pairs")
+        yield pair, lower_border(name, own, alpha)
