@@ -218,14 +218,14 @@ class ObjectiveLoss(nn.Module):
     def _batch(self, names: Sequence[str], texts: Sequence[Sequence[str]], labels: Sequence[Any] | None) -> Batch:
         """Return the columns of a training set (docs/training.md) that the columns of the data set stand for."""
         rows, langs = len(texts[0]), [self.langs.get(name, "und") for name in names]
-        plain, negatives = ([at for at, name in enumerate(names) if name.startswith("negative") == negative and not name.startswith("view")]
-                            for negative in (False, True))  # fmt: skip
+        plain = [at for at, name in enumerate(names) if not name.startswith(("negative", "view"))]
+        negatives = [at for at, name in enumerate(names) if name.startswith("negative")]
         columns: dict[str, Any] = {}
-        groups = [term.objective.shape == "groups" for term in self.terms]
-        if rest := [names[at] for at in [*([] if all(groups) else plain[2:]), *negatives[1:]]]:
+        groups = all(term.objective.shape == "groups" for term in self.terms)
+        if rest := [names[at] for at in [*([] if groups else plain[2:]), *negatives[1:]]]:
             do = "Leave it out; a hard negative is called negative…, a view view…, and objectives on groups alone read more sentences"
             raise InputError(f"the column {rest[0]!r} has no place", where="ObjectiveLoss", why="a row has two sides, one negative", do=do)
-        if all(groups) and len(plain) > 2:
+        if groups and len(plain) > 2:
             members = [[at for at in plain if texts[at][row]] for row in range(rows)]
             columns["texts"] = [[texts[at][row] for at in own] for row, own in enumerate(members)]
             columns["langs"] = [[langs[at] for at in own] for own in members]
