@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -92,6 +92,17 @@ def _tables(pairs: Pairs, above: np.ndarray, sides: Mapping[str, _Side], schema:
         yield pa.table([columns[name] for name in schema.names], schema=schema)
 
 
+def _write(outputs: Mapping[str, Path], tables: Callable[[], Iterator[pa.Table]], schema: pa.Schema, about: About) -> None:
+    """Write the tables in each form; no file gets its name before the last is whole."""
+    with ExitStack() as all_of_them:
+        for name, path in outputs.items():
+            temporary = all_of_them.enter_context(atomic_path(path))
+            if name == "parquet":
+                write_batches(temporary, tables(), schema)
+            else:
+                TEXT_WRITERS[name](temporary, tables(), schema, about)
+
+
 def write_pairs(
     near: Neighbours,
     texts: tuple[Path, Path],
@@ -134,14 +145,8 @@ def write_pairs(
     if only_above:
         pairs, above = pairs.take(above), above[above]
     schema, about = _schema(sides, near.recall), About((source.lang, target.lang), ", ".join(encoders))
-    with ExitStack() as all_of_them:
-        # None gets its name before the last is whole.
-        for name, path in outputs.items():
-            temporary, tables = all_of_them.enter_context(atomic_path(path)), _tables(pairs, above, sides, schema, near.recall)
-            if name == "parquet":
-                write_batches(temporary, tables, schema.with_metadata({"encoders": about.encoders}) if encoders else schema)
-            else:
-                TEXT_WRITERS[name](temporary, tables, schema, about)
+    told = schema.with_metadata({"encoders": about.encoders}) if encoders else schema
+    _write(outputs, lambda: _tables(pairs, above, sides, schema, near.recall), told, about)
     return {**counts, "written": len(pairs), "recall_at_k": near.recall}
 
 
@@ -159,9 +164,7 @@ def write_again(pairs: Path, outputs: Mapping[str, Path], langs: Sequence[str]) 
     with pq.ParquetFile(pairs) as file:
         schema = file.schema_arrow
         about = About((langs[0], langs[1]), (schema.metadata or {}).get(b"encoders", b"").decode())
-        for name, path in outputs.items():
+        for path in outputs.values():
             if path.resolve() == pairs.resolve():
                 raise InputError("the output is the file that is read", where=str(path), do="Name another")
-            tables = (pa.Table.from_batches([batch]) for batch in file.iter_batches(BATCH))
-            with atomic_path(path) as temporary:
-                write_batches(temporary, tables, schema) if name == "parquet" else TEXT_WRITERS[name](temporary, tables, schema, about)
+        _write(outputs, lambda: (pa.Table.from_batches([batch]) for batch in file.iter_batches(BATCH)), schema, about)
