@@ -274,6 +274,10 @@ class _Pair:
     def expand(self) -> Expanded:
         """Return all entries."""
         entry, target, train = self.entry, self.target, self.entry["train"]
+        for index, pair in enumerate(entry["pairs"]):
+            if len(set(_langs(pair))) == 1:
+                why = "two scripts or spellings of a language have one code here"
+                raise InputError(f"{pair} names one language twice", where=self.file.where(("pairs", index)), why=why)
         readout = self.named("encoders", entry["encoder"], "encoder")["readout"]
         corpora, views = self.text("text"), self.switched()
         examples, weights = self.trained_on(corpora, views)

@@ -227,24 +227,28 @@ def survey(project: Project, pairs: list[str]) -> Plan:
     Raises:
         InputError: too little text of any kind; says how much there is, and what would help.
     """
-    plan = Plan([], [])
+    plan, by_english, few = Plan([], []), dict[str, list[Text]](), set[str]()
     for pair in pairs:
-        direct = direct_text(project, pair)
-        taken, by_english = choose(direct), {}
-        if ENGLISH not in pair.split("-"):
-            by_english = {"-".join(sorted((ENGLISH, code))): direct_text(project, f"{ENGLISH}-{code}") for code in pair.split("-")}
+        direct, codes = direct_text(project, pair), pair.split("-")
+        taken = choose(direct)
         there = sum(text.sentences for text in taken)
+        pivots = [] if ENGLISH in codes else [f"{ENGLISH}-{code}" for code in codes]
+        by_english |= {pivot: direct_text(project, pivot) for pivot in pivots if pivot not in by_english}
+        few |= set(pivots) if there < FEW else set()
         plan.pairs += [pair]
         plan.found += direct
         if there < LEAST and not any(text.size for text in taken if "corpus" in text.item):
-            _without_parallel(project, plan, pair, direct, by_english)
+            _without_parallel(project, plan, pair, direct, {pivot: by_english[pivot] for pivot in pivots})
         else:
             plan.taken += taken
-        for pivot, texts in by_english.items():
+    for pivot, texts in by_english.items():
+        if not {pivot, "-".join(reversed(pivot.split("-")))} & set(pairs):
             plan.found += texts
-            if there < FEW and (more := choose(texts)) and pivot not in plan.pairs:
-                plan.pairs.append(pivot)
+            if pivot in few and (more := choose(texts)):
+                plan.pairs += [pivot]
                 plan.taken += more
+    # Two scripts of a language have the same files.
+    plan.taken = [text for at, text in enumerate(plan.taken) if text.item not in [one.item for one in plan.taken[:at]]]
     plan.languages = list(dict.fromkeys(code for pair in pairs for code in pair.split("-") if code != ENGLISH))
     for code in plan.languages:
         sets = evaluations_of(project, code)
@@ -353,8 +357,11 @@ def file_text(plan: Plan, encoder: str, steps: int, teacher: str | None = None) 
     if plan.dictionaries:
         lines.append(f"dictionaries: [{', '.join(plan.dictionaries)}]  # by which English sentences are code-switched")
     lines.append("filters:  # of the corpora of OPUS")
-    scripts = {canonical(code): SCRIPT_NAMES[code.partition("_")[2]] for code in plan.languages if code.partition("_")[2] in SCRIPT_NAMES}
-    own = [{"character_script": {"scripts": "{" + ", ".join(f"{lang}: [{name}]" for lang, name in scripts.items()) + "}"}}]
+    scripts: dict[str, list[str]] = {}
+    for lang, _, script in (code.partition("_") for code in plan.languages):
+        if script in SCRIPT_NAMES:
+            scripts.setdefault(lang, []).append(SCRIPT_NAMES[script])
+    own = [{"character_script": {"scripts": "{" + ", ".join(f"{lang}: [{', '.join(names)}]" for lang, names in scripts.items()) + "}"}}]
     for step in [*FILTERS, *(own if scripts else [])]:
         ((rule, options),) = step.items()
         lines.append(f"  - {rule}: {{{', '.join(f'{key}: {value}' for key, value in options.items())}}}")

@@ -83,6 +83,7 @@ def test_the_target_of_a_pair_mines_the_text_that_its_file_names(tmp_path):
         ("train: {", "mine: {source: {file: a.txt, lang: sw}}\ntrain: {", r"yaml:12: mine.*target"),
         ("evaluations:", "evaluation:", r"yaml:9.*evaluation.*did you mean 'evaluations'"),
         ("- length:", "- lenght:", "'lenght'.*did you mean 'length'"),
+        ("pairs: [en-sw,", "pairs: [zh_Hans-zh_Hant,", r"yaml:1: pairs(.0)?: zh_Hans-zh_Hant names one language twice"),
     ],
 )
 def test_wrong_names_are_refused_with_line_and_nearest_name(tmp_path, before, after, message):

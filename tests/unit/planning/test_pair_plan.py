@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from crosslign.cli.commands.pair import checked
 from crosslign.cli.main import main
 from crosslign.config.load import load_project
 from crosslign.errors import InputError
@@ -158,3 +159,22 @@ def test_a_file_that_somebody_changed_is_not_written_over(project, tmp_path, cap
     assert main(["pair", "eng-isl", "--directory", str(tmp_path)]) == 2
     assert "en-is.yaml: the file exists already" in capsys.readouterr().err
     assert main(["pair", "swa-sw", "--directory", str(tmp_path)]) == 2
+    assert main(["pair", "zh_Hans-zh_Hant", "--directory", str(tmp_path)]) == 2
+    assert "'zh_Hans-zh_Hant' is no pair of languages" in capsys.readouterr().err
+
+
+def test_a_pair_is_planned_once_however_often_it_is_named(project, tmp_path, capsys):
+    assert checked(["en-is", "isl-eng", "en_Latn-sr_Latn"]) == ["en-is", "en-sr_Latn"]
+    ROWS.append(("Web", "v2", "da", "fo", 900, 3_000))
+    ROWS.append(("Web", "v2", "fo", "is", 900, 3_000))
+    try:
+        plan = survey(project, ["fo-is", "da-fo", "is-en"])
+        both = survey(project, ["en-sr_Latn", "en-sr_Cyrl"])
+    finally:
+        del ROWS[-2:]
+    assert plan.pairs == ["fo-is", "da-fo", "is-en", "en-fo"]
+    items = [text.item for text in (*plan.taken, *both.taken)]
+    assert all(items.count(item) == 1 for item in items)
+    titles = [line.split("  ")[1].strip() for line in table_lines(plan) if " text of " in line]
+    assert len(titles) == len(set(titles)) == 5
+    assert "scripts: {sr: [Latin, Cyrillic]}" in file_text(both, "minilm_l6", 200)

@@ -16,22 +16,23 @@ PAIR = re.compile(r"([a-z]{2,3})(_[A-Z][a-z]{3})?-([a-z]{2,3})(_[A-Z][a-z]{3})?"
 
 
 def checked(pairs: list[str]) -> list[str]:
-    """Return pairs of languages by the project's codes: `en-is` for `eng-isl`, `en-sr_Latn` for `eng-srp_Latn`.
+    """Return pairs of languages, each once, by the project's codes: `en-is` for `eng-isl`, `en-sr_Latn` for `eng-srp_Latn`.
 
     Raises:
         InputError: no two codes, or one language twice.
     """
     from crosslign.config.known_languages import canonical
 
-    own = []
+    own: dict[frozenset[str], str] = {}
     for pair in pairs:
         found = PAIR.fullmatch(pair)
-        sides = [f"{canonical(found[at])}{found[at + 1] or ''}" for at in (1, 3)] if found else ["", ""]
-        if sides[0] == sides[1]:
+        codes = [canonical(found[at]) for at in (1, 3)] if found else []
+        if found is None or codes[0] == codes[1]:
             do = "Name two codes of ISO 639, such as de-hsb or en-sw; with a script, where it matters, en-sr_Latn"
             raise InputError(f"{pair!r} is no pair of languages", where="crosslign pair", do=do)
-        own.append("-".join(sides))
-    return list(dict.fromkeys(own))
+        sides = [code if code == "en" else f"{code}{script or ''}" for code, script in zip(codes, (found[2], found[4]), strict=True)]
+        own.setdefault(frozenset(sides), "-".join(sides))
+    return list(own.values())
 
 
 @COMMANDS.register()
