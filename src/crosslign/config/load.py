@@ -221,6 +221,7 @@ def load_project(root: Path, given: Mapping[str, Any] | None = None, *, checks: 
         replaced={name: path for file in loader.files.values() for name, path in file.replaced.items()},
         plugins=tuple(map(note_of, plugins)),
         added={name: path for file in loader.files.values() for name, path in file.added.items() if path.is_relative_to(OWN)},
+        pair_files={target_of(Path(place).stem): place for place in loader.files if place.startswith(f"config/{FOLDER}/")},
     )
     if checks:
         check_names(project, loader.files)

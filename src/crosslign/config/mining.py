@@ -151,6 +151,12 @@ def sides_of(recipe: Mapping[str, Any]) -> tuple[str, ...]:
     return (*MINED_SIDES, *(PLANT_SIDES if "plants" in recipe else ()))
 
 
+def _place(project: Project, name: str) -> str:
+    """Return where an entry stands, as messages name it: config.yaml, or the file of a pair of languages."""
+    own = project.paper_of.get(name) in project.pair_files
+    return f"{project.file_of(name)}: mine" if own else f"config/config.yaml: mine.{name}"
+
+
 @remembered
 def mine_recipe(project: Project, name: str) -> dict[str, Any]:
     """Return the resolved recipe of one mining: what enters `params:` and lineage.
@@ -165,7 +171,7 @@ def mine_recipe(project: Project, name: str) -> dict[str, Any]:
     """
     if name not in project.settings["mine"]:
         raise InputError(f"nothing is called {name!r}", where="config/config.yaml: mine", why=nearest(name, list(project.settings["mine"])))
-    where = f"config/config.yaml: mine.{name}"
+    where = _place(project, name)
     given = project.settings["mine"][name]
     entry = {**DEFAULTS, **{key: value for key, value in given.items() if value is not None}}
     if entry["search_options"] and entry["backend"] != "faiss_ivf_pq":
@@ -307,7 +313,7 @@ def require_there(project: Project, name: str) -> None:
     Raises:
         InputError: names what is not.
     """
-    recipe, where = mine_recipe(project, name), f"config/config.yaml: mine.{name}"
+    recipe, where = mine_recipe(project, name), _place(project, name)
     for side in sides_of(recipe):
         for file in side_files(project, recipe, side):
             if not file.is_file():

@@ -64,6 +64,7 @@ class Project:
         mirrors: folders looked in before any download.
         replaced: entries of the catalog that the project has others for, such as `tasks.tatoeba`, and the file of these.
         added: entries that the project lays beside those of the catalog, in the same way.
+        pair_files: files of pairs of languages, as messages name them, by what `paper_of` calls them.
         plugins: what a run says of each plugin: its file, what it implements, in which version.
     """
 
@@ -88,6 +89,7 @@ class Project:
     replaced: Mapping[str, Path]
     plugins: tuple[str, ...] = ()
     added: Mapping[str, Path] = field(default_factory=dict)
+    pair_files: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def memory(self) -> dict[str, dict[Hashable, Any]]:
@@ -105,8 +107,9 @@ class Project:
         return frozenset(read[True] - read[False])
 
     def file_of(self, name: str) -> str:
-        """Return the paper's file that an entry stands in, as messages name it."""
-        return f"config/papers/{self.paper_of[name]}.yaml"
+        """Return the file of a paper or of a pair of languages that an entry stands in, as messages name it."""
+        paper = self.paper_of[name]
+        return self.pair_files.get(paper, f"config/papers/{paper}.yaml")
 
     @property
     def gpus(self) -> int:

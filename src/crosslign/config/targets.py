@@ -32,7 +32,8 @@ def figures_of(project: Project, target: str) -> list[str]:
 
 def minings_of(project: Project, target: str) -> list[str]:
     """Return the minings that one name stands for: an entry of `mine:`, or that of a pair's file."""
-    return [name for name in project.settings["mine"] if target in (name, project.paper_of.get(name))]
+    own = target in project.pair_files
+    return [name for name in project.settings["mine"] if target == name or (own and project.paper_of.get(name) == target)]
 
 
 def covered(project: Project) -> tuple[list[str], list[str]]:

@@ -83,6 +83,12 @@ def test_the_target_of_a_pair_mines_the_text_that_its_file_names(tmp_path):
         ("train: {", "mine: {source: {file: a.txt, lang: sw}}\ntrain: {", r"yaml:12: mine.*target"),
         ("evaluations:", "evaluation:", r"yaml:9.*evaluation.*did you mean 'evaluations'"),
         ("- length:", "- lenght:", "'lenght'.*did you mean 'length'"),
+        ("metric: spearman", "metric: f1", r"config/pairs/en-sw\+de-hsb.yaml: tables.*gives no metric 'f1'"),
+        (
+            "train: {",
+            "mine: {source: {file: a, lang: sw}, target: {file: b, lang: en}, checkpoint: best}\ntrain: {",
+            r"config/pairs/en-sw\+de-hsb.yaml: mine.checkpoint: pair_en_sw_de_hsb_encoder keeps no checkpoint 'best'",
+        ),
         ("pairs: [en-sw,", "pairs: [zh_Hans-zh_Hant,", r"yaml:1: pairs(.0)?: zh_Hans-zh_Hant names one language twice"),
     ],
 )

@@ -1,11 +1,12 @@
 """Names of targets stand for files; a name that stands for nothing is refused."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from crosslign.config.load import load_project
-from crosslign.config.targets import target_files
+from crosslign.config.targets import minings_of, target_files
 from crosslign.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -46,3 +47,9 @@ def test_a_paper_that_is_switched_off_says_what_to_type(project):
         target_files(project, ["all_tables", "mpcl"])
     assert "paper 'mpcl' is a target, but switched off" in str(caught.value)
     assert "'papers=[quickstart,five_methods]' 'targets=[all]'" in str(caught.value)
+
+
+def test_a_mining_is_a_target_of_its_own_whatever_a_paper_calls_the_same(project):
+    both = replace(project, settings={**project.settings, "mine": {"verses_en": {}}})  # also a training set of the quick start
+    assert minings_of(both, "verses_en") == ["verses_en"]
+    assert minings_of(both, "quickstart") == []
