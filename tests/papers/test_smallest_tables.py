@@ -87,7 +87,7 @@ def test_the_title_says_that_it_is_reduced_and_on_stand_ins(built, table):
     title = (built.results / "tables" / f"{table}.md").read_text(encoding="utf-8").splitlines()[0]
     assert title.startswith("### ")
     assert "(scale quick, reduced)" in title
-    assert title.endswith("stand-in data, scores mean nothing")
+    assert title.endswith("synthetic data, scores mean nothing")
 
 
 @pytest.mark.parametrize("table", TABLES)

@@ -18,7 +18,7 @@ from crosslign.config.uses import file_state, is_there, own_path, uses
 from crosslign.errors import InputError
 from crosslign.registry import nearest
 
-STATES = ("here", "stand-in", "mirror", "fetch", "by hand", "withdrawn")
+STATES = ("here", "synthetic", "mirror", "fetch", "by hand", "withdrawn")
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class FileNeed:
         sha256: checksum as published, empty where it is recorded at the first download.
         licence: licence of the bytes.
         origin: URL, package, hub path, OPUS corpus or folder that it comes from.
-        state: one of `STATES`: `here` it lies at `path`; `stand-in` the scale writes it; `mirror` a mirror has it;
+        state: one of `STATES`: `here` it lies at `path`; `synthetic` the scale writes it; `mirror` a mirror has it;
             `fetch` it can be downloaded; `by hand` a person must put it there; `withdrawn` nobody gives it any more.
         used_by: ids of the corpora, or of the encoders, that read it.
         how: how a person gets it, in words.

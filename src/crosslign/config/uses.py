@@ -50,12 +50,12 @@ def file_state(project: Project, name: str, file: Mapping[str, Any], access: str
         access: that of the corpus that reads it: `open`, `manual` or `withdrawn`.
 
     Returns:
-        `stand-in` the scale writes it; `here` it lies where it was fetched to, or in the source's own folder; `mirror` a mirror has it;
+        `synthetic` the scale writes it; `here` it lies where it was fetched to, or in the source's own folder; `mirror` a mirror has it;
         `fetch` it can be downloaded; `by hand` a person must put it there; `withdrawn` nobody gives it any more.
     """
     source = project.sources[name]
     if project.stand_in and "stand_in" in source:
-        return "stand-in"
+        return "synthetic"
     if project.paths.download(name, file["name"]).is_file():
         return "here"
     if mirrored(name, file, project.mirrors):

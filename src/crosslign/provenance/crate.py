@@ -147,7 +147,7 @@ def _licences(crate: ROCrate, run: _Run) -> dict[str, Any]:
 
 
 def _describe_root(crate: ROCrate, run: _Run, authors: list[Any], ended: str) -> None:
-    stand_in = " It was built on stand-ins for real data: its scores mean nothing." if run.lineage["stand_in"] else ""
+    stand_in = " It was built on synthetic data: its scores mean nothing." if run.lineage["stand_in"] else ""
     licence = f"https://spdx.org/licenses/{run.citation['license']}"
     crate.metadata.extra_contexts.append(CONTEXT)
     crate.name = f"{run.table}: {run.title}"

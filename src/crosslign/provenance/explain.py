@@ -166,7 +166,7 @@ def _heading(place: Place, value: Cell, published: Figure) -> Iterator[str]:
     notes = [note for where in ((at, None), (None, to), (at, to), (None, None)) for note in notes_at(place.resolved, *where)]
     yield from (f"note       {note}" for note in dict.fromkeys([*value.notes, *published.notes, *notes]))
     if place.resolved["stand_in"]:
-        yield "stand-ins  the text is the project's own: the score means nothing"
+        yield "synthetic  the text is the project's own: the score means nothing"
 
 
 def _each_record(place: Place, results: Path) -> Iterator[tuple[str, Mapping[str, Any], str]]:

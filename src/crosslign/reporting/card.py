@@ -224,7 +224,7 @@ def model_card(
     sections: list[tuple[str, list[str]]] = [
         ("", [f"{own}; it starts from {_origin(recipe['base'], member)}."]),
         ("", [f"**Collapsed**: {mark}. Its vectors mean nothing."] if mark else []),
-        ("", ["Made from stand-ins for real data: it shows that the line runs, no more."] if lineage["stand_in"] else []),
+        ("", ["Made from synthetic data: it shows that the workflow runs, no more."] if lineage["stand_in"] else []),
         ("Data", data),
         ("Licences", [f"- {licence}" for licence in licences] or ["None is stated."]),
         ("Recipe", _recipe(recipe)),

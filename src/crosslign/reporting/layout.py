@@ -28,7 +28,7 @@ REDUCED = (
 )
 IN_GREY = " Published figures, in grey, show where they belong; a difference to them means nothing."
 REPLACED = "At this scale the encoder {} stands for {}."
-STAND_IN = "Built on stand-in data, written by the project in the official formats: the scores mean nothing."
+STAND_IN = "Built on synthetic data, which the project writes in the official formats: the scores mean nothing."
 DELTA = "In brackets: ours less the published figure."
 HEADS = "Of each larger archive its beginning alone was read, from which sentences were drawn: {}."
 GAIN = "In brackets with an arrow: the improvement that the paper prints beside its figure."
@@ -202,7 +202,7 @@ def scaled_title(title: str, scale: str, stand_in: bool) -> str:
     """Return the title of a table or figure with what must be said of its scale."""
     if scale != "paper":
         title += f" (scale {scale}, reduced)"
-    return title + (" – stand-in data, scores mean nothing" if stand_in else "")
+    return title + (" – synthetic data, scores mean nothing" if stand_in else "")
 
 
 def _told_once(grid: Sequence[Sequence[Cell]]) -> list[str]:

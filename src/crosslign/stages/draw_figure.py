@@ -7,7 +7,7 @@ from crosslign.reporting.figures._draw import draw
 from crosslign.stages import STAGES
 
 
-@STAGES.register(version=2)
+@STAGES.register(version=3)
 def draw_figure(job: Job) -> None:
     """Draw one figure."""
     recipe = job.params["recipe"]

@@ -131,7 +131,7 @@ def test_other_targets(project):
 
 def test_a_scale_with_stand_ins_writes_its_files(project):
     found = states(replace(project, scale={**project.scale, "sources": "stand_in"}), "main")
-    assert found["there.txt"] == found["gone.txt"] == "stand-in"
+    assert found["there.txt"] == found["gone.txt"] == "synthetic"
     assert found["b.zip"] == "fetch"
 
 
@@ -142,7 +142,7 @@ def test_unknown_targets_are_named(project):
 
 def test_the_quick_start_fetches_nothing():
     project = load_project(ROOT, {"scale": "quick"})
-    assert {need.state for need in data_plan(project, ["all"]) if need.source != "written"} == {"stand-in"}
+    assert {need.state for need in data_plan(project, ["all"]) if need.source != "written"} == {"synthetic"}
 
 
 def test_every_public_file_has_a_size():

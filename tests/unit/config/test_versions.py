@@ -43,8 +43,8 @@ RECIPES = {
     "score": ({"task_entry": {"scorer": "sts"}}, "score@2 sts@2"),
     "mine_search": ({"backend": "exact"}, "mine_search@1 exact@1"),
     "mine_join": ({"backend": "exact"}, "mine_join@1 mine_search@1 exact@1"),
-    "draw_figure": ({"kind": "bars"}, "draw_figure@2 bars@1"),
-    "make_table": ({"rows": []}, "make_table@5"),
+    "draw_figure": ({"kind": "bars"}, "draw_figure@3 bars@1"),
+    "make_table": ({"rows": []}, "make_table@6"),
 }  # fmt: skip
 
 

@@ -364,14 +364,14 @@ def test_a_plan_lists_sources_by_state():
         need("s", "a.gz", "fetch", ("c1", "c2", "c3"), 1000),
         need("s", "b.gz", "fetch", ("c3", "c4", "c5"), 500),
         need("s", "c.gz", "here", size=2),
-        need("t", "d.gz", "stand-in", size=10**9),
+        need("t", "d.gz", "synthetic", size=10**9),
         need("u", "e.gz", "withdrawn"),
     ]
     assert list(data_lines(needs)) == [
         "data",
         "  here           1 file   2 B",
         "    s: 1 file, 2 B, MIT, -> d/s; used by c",
-        "  stand-in       1 file   small ones, written by this scale",
+        "  synthetic      1 file   small ones, written by this scale",
         "  fetch          2 files  1.5 kB",
         "    s: 2 files, 1.5 kB, MIT, from https://a.org/s/; used by c1, c2, c3, c4 and 1 more",
         "  withdrawn      1 file   size unknown",

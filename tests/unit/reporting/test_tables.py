@@ -267,7 +267,7 @@ def test_a_reduced_scale_and_stand_ins_are_named_in_the_title(tmp_path):
     entry = resolved([({"label": "A"}, [{"reason": "not run"}])], [{"label": "x", "task": "bucc"}])
     reduced = lay_out({**entry, "scale": "quick", "stand_in": True}, tmp_path, tmp_path)
     assert "scale quick, reduced" in reduced.title
-    assert "stand-in data" in reduced.title
+    assert "synthetic data" in reduced.title
     assert lay_out(entry, tmp_path, tmp_path).title == "Title"
 
 

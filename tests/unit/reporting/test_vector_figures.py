@@ -117,7 +117,7 @@ def test_bars_of_systems_without_scores_say_why(out):
 
 
 @pytest.mark.parametrize(
-    ("scale", "stand_in", "said"), [("paper", False, ""), ("quick", True, "\n(scale quick, reduced) – stand-in data, scores mean nothing")]
+    ("scale", "stand_in", "said"), [("paper", False, ""), ("quick", True, "\n(scale quick, reduced) – synthetic data, scores mean nothing")]
 )
 def test_a_figure_of_a_reduced_scale_says_so_in_its_title(out, monkeypatch, scale, stand_in, said):
     shown = []
