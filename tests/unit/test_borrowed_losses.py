@@ -79,6 +79,9 @@ def test_losses_that_cannot_be_computed_on_vectors_are_refused_by_name(name):
 def test_options_of_a_borrowed_loss_are_checked_against_its_signature_and_weights_belong_to_a_part():
     with pytest.raises(InputError, match="scale"):
         borrowed_loss("CoSENTLoss", {"scales": 3}, 8, torch.device("cpu"))
+    for inner in ({"options": {"scale": 2}}, {"loss": "CoSENTLoss", "option": {"scale": 2}}, {"loss": "CoSENTLoss", "options": [2]}, 3, ""):
+        with pytest.raises(InputError, match=r"a loss inside another is its name|no loss ''"):
+            borrowed_loss("MatryoshkaLoss", {"loss": inner, "matryoshka_dims": [8]}, 8, torch.device("cpu"))
     term = OBJECTIVES.get("sentence_transformers_loss")(loss="SoftmaxLoss", options={"num_labels": 2})
     with pytest.raises(InputError, match="loss_weights"):
         term.loss({"a": torch.ones(2, 8), "b": torch.ones(2, 8)}, Batch(["x", "y"], {"label": [[0.0], [1.0]]}), {})

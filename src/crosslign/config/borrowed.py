@@ -64,10 +64,18 @@ def check_loss(name: str, options: Mapping[str, Any], where: str) -> None:
         )
     if unknown := sorted(set(options) - set(known[name])):
         raise InputError(f"{name} has no option {unknown[0]!r}", where=where, why=nearest(unknown[0], known[name]))
-    if inner := options.get("loss"):
-        check_loss(*inner_loss(inner), where)
+    if "loss" in options:
+        check_loss(*inner_loss(options["loss"], where), where)
 
 
-def inner_loss(given: str | Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-    """Return name and options of a loss inside another."""
-    return (given, {}) if isinstance(given, str) else (given["loss"], given.get("options", {}))
+def inner_loss(given: Any, where: str) -> tuple[str, Mapping[str, Any]]:
+    """Return name and options of a loss inside another.
+
+    Raises:
+        InputError: it is neither a name, nor `loss` and `options` of it.
+    """
+    own = given if isinstance(given, Mapping) else {"loss": given}
+    name, options = own.get("loss"), own.get("options") or {}
+    if not isinstance(name, str) or not isinstance(options, Mapping) or set(own) - {"loss", "options"}:
+        raise InputError("a loss inside another is its name, or `loss` and `options` of it", where=where, why=f"found {given!r}")
+    return name, options

@@ -35,10 +35,13 @@ class _Recipe:
         self.entry: Mapping[str, Any] = entry_of(project, name) if section == "systems" else project.finetunes[name]
         self.parts: Mapping[str, Mapping[str, Any]] = self.entry.get("parts", {})
 
+    def where(self, place: Place) -> str:
+        """Return one place of the recipe, which may stand in the recipe that it is `like`, as messages name it."""
+        return where_of(self.files, self.project.file_of(self.name), (self.section, self.name, *place))
+
     def refuse(self, what: str, place: Place, why: str = "", do: str = "") -> InputError:
-        """Return the error of one place of the recipe, which may stand in the recipe that it is `like`."""
-        relative = self.project.file_of(self.name)
-        return InputError(what, where=where_of(self.files, relative, (self.section, self.name, *place)), why=why, do=do)
+        """Return the error of one place of the recipe."""
+        return InputError(what, where=self.where(place), why=why, do=do)
 
     def look_up(self, kind: str, name: str, allowed: Collection[str], place: Place) -> None:
         """Refuse a name that stands for nothing."""
@@ -110,7 +113,7 @@ def _check_losses(recipe: _Recipe) -> None:
     terms: list[tuple[Place, Mapping[str, Any]]] = [(("terms", index), term) for index, term in enumerate(recipe.entry["terms"])]
     for place, entry in [*terms, *((("parts", name), part) for name, part in recipe.parts.items())]:
         if "loss" in entry and entry.get("objective", entry.get("kind")) in BORROWING:
-            check_loss(entry["loss"], entry.get("options") or {}, recipe.refuse("", (*place, "loss")).where)
+            check_loss(entry["loss"], entry.get("options") or {}, recipe.where((*place, "loss")))
 
 
 def _check_ranks(recipe: _Recipe, kinds: Implementations) -> None:

@@ -57,7 +57,7 @@ def _built(name: str, options: Mapping[str, Any], model: Encoded) -> nn.Module:
     if "embedding_dimension" in inspect.signature(kind.__init__).parameters:
         given.setdefault("embedding_dimension", model.width)
     if "loss" in given:
-        given["loss"] = _built(*inner_loss(given["loss"]), model)
+        given["loss"] = _built(*inner_loss(given["loss"], f"loss {name}"), model)
     try:
         built: nn.Module = kind(model, **given)
     except (TypeError, ValueError) as error:
