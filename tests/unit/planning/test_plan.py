@@ -10,8 +10,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from project_copy import copy_project
-from ruamel.yaml import YAML
 
 from crosslign.cli import dry_run
 from crosslign.cli.commands import status
@@ -36,7 +34,6 @@ from crosslign.planning.cost import (
     no_room,
     too_long,
 )
-from crosslign.planning.data import data_lines, files_csv
 from crosslign.planning.graph import Planned, behind, counts, read_graph
 from crosslign.planning.plan import measured, plan_text, status_text
 from crosslign.planning.times import tasks_of, wall_lines
@@ -116,34 +113,6 @@ def test_the_chain_that_decides_is_told_and_devices_share_the_rest(project):
     ]
     assert one[1:] == two[1:] == chain
     assert [*wall_lines(project, {}, {}, 1, 1)] == []
-
-
-@pytest.mark.parametrize("asked", ["emma_x_table8", pytest.param("all_tables", marks=pytest.mark.long)])
-def test_the_page_of_costs_has_what_a_plan_prints(tmp_path, capsys, asked):
-    page = (ROOT / "docs" / "table-costs.md").read_text(encoding="utf-8")
-    folder = copy_project(tmp_path / "project")
-    assert main(["plan", asked, "--directory", str(folder), "--configfile", str(folder / "config" / "paper.yaml"), "--tables"]) == 0
-    rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| `")]
-    own = [row for row in page.splitlines() if row.startswith("| `") and (asked == "all_tables" or f"`{asked}`" in row)]
-    assert rows == [row for row in own if "`emma_x_table7`" not in row]  # which no target has but its own
-
-
-@pytest.mark.long
-def test_the_page_of_clusters_has_the_totals_that_a_plan_prints(tmp_path, capsys):
-    folder = copy_project(tmp_path / "project")
-    assert main(["plan", "--directory", str(folder), "--configfile", str(folder / "config" / "paper.yaml"), "--gpus", "8"]) == 0
-    said = capsys.readouterr().out
-    (total,) = (line for line in said.splitlines() if "GPU-hours" in line)
-    jobs = sum(int(number) for number in re.findall(r"^  \w+ +(\d+) +\d+", said, flags=re.MULTILINE))
-    page = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
-    assert f"{jobs:,} jobs: `{total}`" in page
-
-
-def test_the_page_of_costs_has_every_table_of_the_papers():
-    page = (ROOT / "docs" / "table-costs.md").read_text(encoding="utf-8")
-    papers = YAML(typ="safe").load(ROOT / "config" / "paper.yaml")["papers"]
-    loaded = load_project(ROOT, {"scale": "paper", "papers": papers, "targets": ["all"]})
-    assert re.findall(r"^\| `(\w+)` \|", page, flags=re.MULTILINE) == list(loaded.tables)
 
 
 def test_benchmark_files_are_added_up(project):
@@ -353,41 +322,6 @@ def test_status_tells_the_chain_of_jobs_that_is_left(project, monkeypatch, capsy
 def test_status_of_nothing_is_an_error(tmp_path, capsys):
     assert main(["status", str(tmp_path)]) == 2
     assert "no finished job here. Build first" in capsys.readouterr().err
-
-
-def test_a_plan_lists_sources_by_state():
-    def need(source, file, state, users=("c",), size=None):
-        origin = f"https://a.org/{source}/{file}"
-        return FileNeed(source, file, Path("d", source, file), size, None, "", "MIT", origin, state, users)
-
-    needs = [
-        need("s", "a.gz", "fetch", ("c1", "c2", "c3"), 1000),
-        need("s", "b.gz", "fetch", ("c3", "c4", "c5"), 500),
-        need("s", "c.gz", "here", size=2),
-        need("t", "d.gz", "synthetic", size=10**9),
-        need("u", "e.gz", "withdrawn"),
-    ]
-    assert list(data_lines(needs)) == [
-        "data",
-        "  here           1 file   2 B",
-        "    s: 1 file, 2 B, MIT, -> d/s; used by c",
-        "  synthetic      1 file   small ones, written by this scale",
-        "  fetch          2 files  1.5 kB",
-        "    s: 2 files, 1.5 kB, MIT, from https://a.org/s/; used by c1, c2, c3, c4 and 1 more",
-        "  withdrawn      1 file   size unknown",
-        "    u: 1 file, size unknown, MIT, -> d/u; used by c",
-    ]
-
-
-def test_files_are_listed_for_a_machine_without_network():
-    path = Path("results", "downloads", "s", "a.gz")
-    known = FileNeed("s", "a.gz", path, 5, None, "0f", "CC0, or MIT", "https://a.org/a.gz", "fetch", ("c", "d"), "", "s/a.gz")
-    hand = FileNeed("t", "b.txt", Path("data", "b.txt"), None, 20, "", "MIT", "data/b.txt", "by hand", ("e",), "ask them", "t/b.txt")
-    assert files_csv([known, hand]) == (
-        "state,source,file,in_mirror,path,bytes,about_bytes,sha256,origin,licence,used_by\n"
-        'fetch,s,a.gz,s/a.gz,results/downloads/s/a.gz,5,,0f,https://a.org/a.gz,"CC0, or MIT",c d\n'
-        "by hand,t,b.txt,t/b.txt,data/b.txt,,20,,data/b.txt,MIT,e\n"
-    )
 
 
 @pytest.mark.parametrize("content", [b"NA\t-\n", b"-\t0:00\t-\n", b"12.5", b"\xff\xfe\x00", b"", b"nan\t0\t1\n", b"-3\t0\t1\n"])

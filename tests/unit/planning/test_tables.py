@@ -1,0 +1,41 @@
+"""The pages of the documentation that print costs have what a plan prints."""
+
+import re
+from pathlib import Path
+
+import pytest
+from project_copy import copy_project
+from ruamel.yaml import YAML
+
+from crosslign.cli.main import main
+from crosslign.config.load import load_project
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.mark.parametrize("asked", ["emma_x_table8", pytest.param("all_tables", marks=pytest.mark.long)])
+def test_the_page_of_costs_has_what_a_plan_prints(tmp_path, capsys, asked):
+    page = (ROOT / "docs" / "table-costs.md").read_text(encoding="utf-8")
+    folder = copy_project(tmp_path / "project")
+    assert main(["plan", asked, "--directory", str(folder), "--configfile", str(folder / "config" / "paper.yaml"), "--tables"]) == 0
+    rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| `")]
+    own = [row for row in page.splitlines() if row.startswith("| `") and (asked == "all_tables" or f"`{asked}`" in row)]
+    assert rows == [row for row in own if "`emma_x_table7`" not in row]  # which no target has but its own
+
+
+@pytest.mark.long
+def test_the_page_of_clusters_has_the_totals_that_a_plan_prints(tmp_path, capsys):
+    folder = copy_project(tmp_path / "project")
+    assert main(["plan", "--directory", str(folder), "--configfile", str(folder / "config" / "paper.yaml"), "--gpus", "8"]) == 0
+    said = capsys.readouterr().out
+    (total,) = (line for line in said.splitlines() if "GPU-hours" in line)
+    jobs = sum(int(number) for number in re.findall(r"^  \w+ +(\d+) +\d+", said, flags=re.MULTILINE))
+    page = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
+    assert f"{jobs:,} jobs: `{total}`" in page
+
+
+def test_the_page_of_costs_has_every_table_of_the_papers():
+    page = (ROOT / "docs" / "table-costs.md").read_text(encoding="utf-8")
+    papers = YAML(typ="safe").load(ROOT / "config" / "paper.yaml")["papers"]
+    loaded = load_project(ROOT, {"scale": "paper", "papers": papers, "targets": ["all"]})
+    assert re.findall(r"^\| `(\w+)` \|", page, flags=re.MULTILINE) == list(loaded.tables)
