@@ -1,0 +1,185 @@
+"""Results that were tampered with, files of people and of other processes among them: what is named, taken away, read, and left alone."""
+
+import errno
+import json
+import os
+
+import pytest
+from scored_results import HEAD, SCORE, TABLE
+
+from crosslign.cli.main import main
+from crosslign.files.lineage import Lineage, checksum, lineage_path, read_sidecar
+from crosslign.provenance import artefact_states
+from crosslign.provenance.discard import discard
+from crosslign.provenance.verify import verify
+
+
+def forged(**changes):
+    """Return what changes keys of a lineage file."""
+
+    def change(results):
+        sidecar = lineage_path(results / SCORE)
+        sidecar.write_text(json.dumps({**json.loads(sidecar.read_text()), **changes}))
+
+    return change
+
+
+def replaced(name, text):
+    """Return what writes a text in the place of a file."""
+    return lambda results: (results / name).write_text(text)
+
+
+def folder_in_place(results):
+    (results / SCORE).unlink()
+    (results / SCORE).mkdir()
+
+
+DAMAGED = {
+    "brackets without end": (replaced(f"{SCORE}.lineage.json", "[" * 100_000), "its lineage cannot be read"),
+    "a number of thousands of digits": (replaced(f"{SCORE}.lineage.json", "1" * 5000), "its lineage cannot be read"),
+    "inputs that are none": (forged(inputs=[7]), "its lineage cannot be read"),
+    "a path that is none": (forged(inputs=[{"path": "a/\0", "sha256": ""}]), "its lineage cannot be read"),
+    "a path that no disk has": (forged(inputs=[{"path": "a/" + "b" * 5000, "sha256": ""}]), "its lineage cannot be read"),
+    "an artefact without a path": (forged(artefact={}), "its lineage cannot be read"),
+    "a recipe that names no source": (forged(recipe={"entry": {"source": {}}}, inputs=[{"path": "x", "sha256": ""}]), ""),
+    "an unreadable lineage of nothing": (replaced("scores/gone.json.lineage.json", "{"), "its lineage cannot be read"),
+    "no run": (forged(run={}), "its lineage cannot be read"),
+    "a run without an end": (
+        forged(run={"commit": "", "started": "2026-01-01", "wall_s": float("inf"), "peak_mb": 1, "device": ""}),
+        "read",
+    ),
+    "a rule of no name": (forged(rule="x" * 5000), ""),
+    "a rule elsewhere": (forged(rule="../../../setup"), ""),
+    "a folder in the place of a file": (folder_in_place, "has changed since"),
+    "a field without end": (replaced("tables/t.csv", HEAD + "x" * 200_000), "touched by hand: tables/t.csv"),
+    "a score without records": (replaced(SCORE, "{}"), "not a score file"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_what_was_tampered_with_is_named_and_taken_away_and_never_ends_the_command(results, capsys, name):
+    damage, said = DAMAGED[name]
+    damage(results)
+    assert main(["verify", str(results)]) == (1 if said else 0)
+    assert said in capsys.readouterr().out
+    assert main(["verify", str(results), "--settle"]) == 0
+    assert main(["verify", str(results), "--discard"]) == 0
+    capsys.readouterr()
+    assert main(["verify", str(results)]) == 0, capsys.readouterr().out
+    assert "everything is whole" in capsys.readouterr().out
+
+
+def test_a_name_with_a_line_end_adds_no_line_to_the_screen(results):
+    (results / "tables" / "x\neverything is whole").write_text("x")
+    text, whole = verify(results)
+    assert not whole
+    assert "everything is whole" not in text.splitlines()
+
+
+def test_a_file_of_the_user_s_own_is_named_and_never_taken_away(results, tmp_path_factory):
+    own = tmp_path_factory.mktemp("own") / "mine.tsv"
+    own.write_text("mine")
+    Lineage("rule", {}, [], own.parent).write(own, "kind")
+    Lineage("rule", {"file": str(own)}, [own], results).write(results / "corpora/c.parquet", "corpus")
+    own.write_text("changed")
+    assert any(line.startswith("touched by hand: ") and "mine.tsv" in line for line in verify(results)[0].splitlines())
+    gone = discard(results, own.parent)
+    assert "corpora/c.parquet" in gone
+    assert own.read_text() == "changed"
+    assert not any("mine.tsv" in path for path in gone)
+
+
+def test_a_download_on_another_disk_is_taken_away_too(results, monkeypatch):
+    monkeypatch.setattr("os.rename", lambda *_: (_ for _ in ()).throw(OSError(errno.EXDEV, "Invalid cross-device link")))
+    (results / "corpora/c.parquet").write_text("other")
+    assert "corpora/c.parquet" in discard(results)
+    assert (results / ".discarded/1/corpora/c.parquet").read_text() == "other"
+
+
+def test_what_is_taken_away_twice_is_kept_twice(results):
+    for number, text in ((1, "first"), (2, "second")):
+        (results / "corpora/c.parquet").write_text(text)
+        Lineage("rule", {}, [], results).write(results / "corpora/c.parquet", "corpus")
+        (results / "corpora/c.parquet").write_text(f"{text}, changed by hand")
+        assert "corpora/c.parquet" in discard(results)
+        assert (results / f".discarded/{number}/corpora/c.parquet").read_text() == f"{text}, changed by hand"
+    assert (results / ".discarded/1/corpora/c.parquet").read_text() == "first, changed by hand"
+
+
+@pytest.mark.parametrize("place", ["lineage.json", "tables/lineage.json", "scores/A-s1/lineage.json"])
+@pytest.mark.parametrize("content", ["{", None])
+def test_a_stray_lineage_of_a_folder_takes_nothing_with_it(results, place, content):
+    """It lies where no folder has lineage: unreadable, or a copy of another's."""
+    (results / place).write_text(content or (results / "systems/A-s1/lineage.json").read_text())
+    assert f"touched by hand: {place} " in verify(results)[0]
+    assert discard(results) == [place]
+    assert (results / "tables/t.csv").exists()
+    assert verify(results)[1]
+
+
+def test_one_unreadable_table_takes_no_other_with_it(results):
+    for end in ("", ".lineage.json"):
+        (results / f"tables/other.csv{end}").write_bytes((results / f"tables/t.csv{end}").read_bytes())
+    Lineage("rule", TABLE, [results / SCORE], results).write(results / "tables/other.csv", "kind")
+    (results / "tables/t.csv.lineage.json").write_text("{")
+    assert discard(results) == ["tables/t.csv"]
+    assert (results / "tables/other.csv").exists()
+
+
+@pytest.mark.parametrize("name", ["x" * 250, "x" * 255, "a\nb", "-rf", os.fsdecode(b"\xff.md")])
+def test_a_persons_file_of_an_odd_name_is_named_and_moved_as_it_is(results, name):
+    (results / "tables").mkdir(exist_ok=True)
+    (results / "tables" / name).write_text("notes")
+    assert discard(results) == [f"tables/{name}"]
+    assert (results / ".discarded" / "1" / "tables" / name).read_text() == "notes"
+
+
+@pytest.mark.parametrize("place", ["/dev/zero", "/etc/passwd", "../../../../../../../../etc/passwd", "corpora/pipe"])
+def test_only_files_of_these_results_are_read(results, monkeypatch, place):
+    """A pipe or a device has no end; what lies elsewhere on the machine is nobody's input."""
+    os.mkfifo(results / "corpora/pipe")
+    sidecar = lineage_path(results / SCORE)
+    forged = json.loads(sidecar.read_text())
+    sidecar.write_text(json.dumps({**forged, "inputs": [{"path": place, "sha256": "0" * 64}]}))
+    read = []
+    monkeypatch.setattr(artefact_states, "checksum", lambda path: read.append(path.name) or checksum(path))
+    verify(results)
+    assert read
+    assert not {"zero", "passwd", "pipe"} & set(read)
+
+
+@pytest.mark.parametrize(("path", "inside"), [(SCORE, ""), ("systems/A-s1", "last/weights")])
+def test_what_has_another_size_is_touched_and_its_bytes_are_not_read(results, monkeypatch, path, inside):
+    """A terabyte of holes takes no room, and hours to read."""
+    os.truncate(results / path / inside, 2**40)
+    read = []
+    monkeypatch.setattr(artefact_states, "checksum", lambda path: read.append(path) or checksum(path))
+    assert f"touched by hand: {path}" in verify(results)[0]
+    assert results / path not in read
+
+
+def test_an_artefact_that_was_replaced_by_a_pipe_is_missing(results):
+    (results / SCORE).unlink()
+    os.mkfifo(results / SCORE)
+    assert f"missing: {SCORE}" in verify(results)[0]
+
+
+def test_what_others_write_or_left_behind_is_passed_over(results):
+    for name in ("scores/.task.json.part/task.json", "tables/.nfs0000123", "tables/.t.csv.part", "systems/.A-s2.part/lineage.json"):
+        (results / name).parent.mkdir(parents=True, exist_ok=True)
+        (results / name).write_text("{")
+    assert verify(results)[1]
+
+
+def test_an_artefact_that_is_made_anew_meanwhile_is_no_damage(results, monkeypatch):
+    """Its lineage goes away between the moment when it is listed and the one when it is read."""
+    sidecar = lineage_path(results / "tables/t.csv")
+
+    def vanishing(path):
+        if path == sidecar:
+            sidecar.unlink()
+            (results / "tables/t.csv").unlink()
+        return read_sidecar(path)
+
+    monkeypatch.setattr(artefact_states, "read_sidecar", vanishing)
+    assert verify(results)[1]
