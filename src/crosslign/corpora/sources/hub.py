@@ -8,8 +8,9 @@ from typing import Any
 
 from crosslign.corpora import SOURCES
 from crosslign.corpora.sources._network import is_offline
-from crosslign.corpora.sources._snapshot import as_fetched, commit_of, damage, hub_error
+from crosslign.corpora.sources._snapshot import as_fetched, commit_of, hub_error
 from crosslign.corpora.sources._splits import files_of, join
+from crosslign.errors import InputError
 from crosslign.files.checksums import copy_summed
 
 
@@ -33,10 +34,12 @@ def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> str
 
     def get(path: str) -> Path:
         known = {"repo_type": kind, "revision": commit, "local_files_only": is_offline()}
-        found = Path(huggingface_hub.hf_hub_download(source["hub"], path, force_download=again, **known))
-        if damage(found) and not is_offline():
-            found = Path(huggingface_hub.hf_hub_download(source["hub"], path, force_download=True, **known))
-        return as_fetched(found)
+        try:
+            return as_fetched(Path(huggingface_hub.hf_hub_download(source["hub"], path, force_download=again, **known)))
+        except InputError:
+            if is_offline():
+                raise
+        return as_fetched(Path(huggingface_hub.hf_hub_download(source["hub"], path, force_download=True, **known)))
 
     try:
         commit = commit_of(source["hub"], revision, kind)
