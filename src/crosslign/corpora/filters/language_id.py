@@ -71,11 +71,11 @@ class LanguageId(Filter):
 
     def score(self, texts: Sequence[str | None], langs: Sequence[str | None]) -> NDArray[np.float64]:
         """Return how probable the declared language of each text is; -1 where another is more so, NaN where nothing is known."""
-        known = {lang for lang in set(langs) if lang is not None and self._identify.code(lang) in self._identify.languages}
-        asked = [row for row, lang in enumerate(langs) if lang in known and texts[row]]
+        codes: dict[str | None, str] = {lang: self._identify.code(lang) for lang in set(langs) if lang is not None}
+        asked = [row for row, lang in enumerate(langs) if codes.get(lang) in self._identify.languages and texts[row]]
         scores = np.full(len(texts), np.nan)
         for row, (best, confidence) in zip(asked, self._identify([str(texts[row]) for row in asked]), strict=True):
-            scores[row] = confidence if best == self._identify.code(str(langs[row])) else -1.0
+            scores[row] = confidence if best == codes[langs[row]] else -1.0
         return scores
 
 
