@@ -89,21 +89,29 @@ def read_columns(source: Path | TextFile, rows: int, *, skip_broken: bool = Fals
 
 
 def without_blank_end(chunks: Iterable[tuple[pa.Array, ...]]) -> Iterator[tuple[pa.Array, ...]]:
-    """Yield columns of aligned lines, a chunk at a time, without the lines at the end of the last one that are blank in all of them.
+    """Yield columns of aligned lines, a chunk at a time, without the lines at the end of the last two that are blank in all of them.
 
     A file that is blank as a whole is yielded as it is.
     """
-    held: tuple[pa.Array, ...] = ()
-    some = False
+    held, some = list[tuple[pa.Array, ...]](), False
     for chunk in chunks:
-        if held:
-            yield held
+        if len(held) == 2:
+            yield held.pop(0)
             some = True
-        held = chunk
+        held.append(chunk)
+    ends = [_last_told(chunk) for chunk in held]
+    while held and not ends[-1] and (some or any(ends)):
+        held.pop()
+        ends.pop()
+    yield from held[:-1]
     if held:
-        told = np.flatnonzero(~np.logical_and.reduce([blank(texts.fill_null("-")) for texts in held]))
-        end = int(told[-1]) + 1 if len(told) else 0 if some else len(held[0])
-        yield tuple(texts[:end] for texts in held)
+        yield tuple(texts[: ends[-1] or None] for texts in held[-1])
+
+
+def _last_told(chunk: tuple[pa.Array, ...]) -> int:
+    """Return the number of the last line of aligned ones that is not blank in all of them, from 1; 0 where all are."""
+    told = np.flatnonzero(~np.logical_and.reduce([blank(texts.fill_null("-")) for texts in chunk]))
+    return int(told[-1]) + 1 if len(told) else 0
 
 
 def _blocks(stream: IO[bytes]) -> Iterator[bytes]:

@@ -9,6 +9,7 @@ import pytest
 
 from crosslign.corpora import READERS
 from crosslign.corpora.readers._left_out import counting
+from crosslign.corpora.readers._tables import ROWS
 from crosslign.errors import InputError
 
 ENDS = ["\u0085", "\u2028", "\u2029", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\r inside"]
@@ -64,3 +65,13 @@ def test_broken_and_empty_lines_are_counted_apart(tmp_path):
     rows, left_out = read(tmp_path, "text_lines", ["en"], files, skip_empty=True, skip_broken=True)
     assert [row["text"] for row in rows] == ["one", "two"]
     assert left_out == {"empty": 2, "broken": 1}
+
+
+@pytest.mark.parametrize("count", [3, 2 * ROWS - 2, 2 * ROWS - 1, 2 * ROWS])
+@pytest.mark.parametrize("blank", [(1, 1), (2, 2), (3, 3), (0, 2), (3, 1)])
+def test_blank_lines_at_the_end_are_none_wherever_tables_are_cut(tmp_path, count, blank):
+    own, other = (b"".join(b"%d\n" % n for n in range(count)) + b" \n" * more for more in blank)
+    rows, left_out = read(tmp_path, "moses", ["de", "en"], {"a.de": own, "a.en": other})
+    assert [(row["a_text"], row["b_text"]) for row in rows] == [(str(n), str(n)) for n in range(count)]
+    assert [row["text"] for row in read(tmp_path, "text_lines", ["de"], {"a.de": own})[0]] == [str(n) for n in range(count)]
+    assert left_out == {}
