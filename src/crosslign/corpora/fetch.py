@@ -56,8 +56,8 @@ class Patience:
     def wait(self, tried: int, error: TransientError) -> None:
         """Wait as long as the server asks, else longer each time: half a minute in all, half an hour for a server that is busy."""
         first = self.busy_s if isinstance(error, BusyError) else self.first_s
-        seconds = error.retry_after
-        if seconds is None:
+        seconds = error.retry_after or 0.0  # 0 also where the moment that it names has passed, as where clocks differ
+        if not seconds:
             seconds = min(first * 2 ** (tried - 1) * random.uniform(0.75, 1.5), self.longest_s)
         if seconds >= 1:
             logger.warning("%s; trying again in %.0f s", error, seconds)
@@ -184,10 +184,13 @@ def _from_source(source: Mapping[str, Any], wanted: _Wanted, part: Path, patienc
     both = (True, False) if len(places) > 1 and source_kind(source) != "github" else (False,)  # GitHub's other host bears less
     for elsewhere in both:
         for number, place in enumerate(places):
-            if number in failed and not isinstance(failed[number], BusyError):
+            before = failed.get(number)
+            if before and (not isinstance(before, BusyError) or (before.retry_after or 0) > GRACE_S):
                 continue
             try:
                 with connection(place, wanted.file, part.parent.parent):  # also while it waits: other jobs would be turned away as well
+                    if isinstance(before, BusyError):
+                        patience.wait(1, before)
                     return _persist(place, wanted, part, patience, elsewhere=elsewhere)
             except NetworkError as error:
                 failed[number] = error

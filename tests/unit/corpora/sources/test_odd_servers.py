@@ -158,6 +158,15 @@ def test_a_wait_is_obeyed_in_every_form_in_which_it_is_asked_for(site, dest, wai
     assert 1200 <= waits[0] <= 1801
 
 
+@pytest.mark.parametrize(
+    "headers", [{"Retry_After": "Sat, 01 Jan 2022 00:00:00 GMT"}, {"X_RateLimit_Remaining": "0", "X_RateLimit_Reset": "1641000000"}]
+)
+def test_where_the_moment_has_passed_the_usual_wait_holds(site, dest, waits, headers):
+    site.answers = [(429, {"Content_Length": "0", **headers}, b""), whole(OLD)]
+    get(site, dest)
+    assert 45 <= waits[0] <= 90
+
+
 def test_a_host_that_a_redirect_leads_to_is_the_one_that_is_named(site, dest, waits):
     site.answers = [(302, {"Location": "http://moved.invalid/mine.txt", "Content_Length": "0"}, b"")]
     with pytest.raises(NetworkError, match=r"moved\.invalid could not be reached"):
