@@ -20,7 +20,7 @@ from crosslign.config.project import Project
 from crosslign.console import bytes_text, number_of
 from crosslign.corpora.sources import github, opus, url
 from crosslign.corpora.sources._client import BUSY as ASKED_TOO_MUCH
-from crosslign.corpora.sources._client import client, placed
+from crosslign.corpora.sources._client import SIGN_IN, client, placed
 from crosslign.corpora.sources._snapshot import commit_of, hub_error
 from crosslign.errors import CrosslignError
 
@@ -32,7 +32,7 @@ HOSTS = 16
 """Hosts that are asked at a time."""
 PAUSE_S = 0.1
 """Between two questions to a host."""
-STATES = {**dict.fromkeys((401, 403, 407, 511), GATED), **dict.fromkeys((404, 410, 451), GONE), **dict.fromkeys(ASKED_TOO_MUCH, BUSY)}
+STATES = {**dict.fromkeys((401, 403, *SIGN_IN), GATED), **dict.fromkeys((404, 410, 451), GONE), **dict.fromkeys(ASKED_TOO_MUCH, BUSY)}
 
 
 @dataclass(frozen=True)

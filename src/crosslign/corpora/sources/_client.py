@@ -84,7 +84,7 @@ def _explained(error: httpx2.HTTPError, where: str) -> NetworkError:
     """Return what went wrong on the way to a server."""
     try:
         asked = str(error.request.url)  # after redirects another host's
-    except (RuntimeError, AttributeError):
+    except RuntimeError:  # it has none
         asked = where
     host, why = urlsplit(asked).hostname or where, f"{type(error).__name__} {error}".strip()
     if "CERTIFICATE_VERIFY_FAILED" in why:
