@@ -93,15 +93,15 @@ def _mentions(found: Sequence[tuple[int, dict[str, Any]]], file: str, langs: set
     chosen, counts, seen = [], dict[str, int](), set[str]()
     for number, record in found:
         place, context = f"{file}:{number}", record["context"]
-        lang = context["language"]
-        for mention in record["mentions"] if "mentions" in record else [value(record, "mention", place)]:
-            identity = str(value(mention, "example_id", place))
-            if identity in seen:
-                raise InputError(f"mention {identity!r} occurs twice", where=place)
-            seen.add(identity)
-            if (langs and lang not in langs) or (limit is not None and counts.get(lang, 0) >= limit):
-                continue
-            counts[lang] = counts.get(lang, 0) + 1
-            with in_form("Mewsli-X", place):
-                chosen.append((lang, identity, query(context, mention, place), value(mention, "entity_id", place)))
+        with in_form("Mewsli-X", place):
+            lang = str(context["language"])
+            for mention in record["mentions"] if "mentions" in record else [value(record, "mention", place)]:
+                identity = str(value(mention, "example_id", place))
+                if identity in seen:
+                    raise InputError(f"mention {identity!r} occurs twice", where=place)
+                seen.add(identity)
+                if (langs and lang not in langs) or (limit is not None and counts.get(lang, 0) >= limit):
+                    continue
+                counts[lang] = counts.get(lang, 0) + 1
+                chosen.append((lang, identity, query(context, mention, place), str(value(mention, "entity_id", place))))
     return chosen

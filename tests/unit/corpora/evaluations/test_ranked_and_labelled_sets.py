@@ -192,6 +192,9 @@ def test_mewsli_mistakes(mewsli):
     mewsli["wikinews_mentions-test.jsonl"].write_text(f"{good}\n{good}\n")
     with pytest.raises(InputError, match="mention 'm1' occurs twice"):
         read("mewsli_x", mewsli, part="mentions")
+    mewsli["wikinews_mentions-test.jsonl"].write_text(json.dumps({"context": context("Rome again.", [(0, 11)]), "mentions": 1}) + "\n")
+    with pytest.raises(InputError, match=r"mentions-test\.jsonl:1: not in the form of Mewsli-X"):
+        read("mewsli_x", mewsli, part="mentions")
     del mewsli["candidate_set_entities.jsonl"]
     with pytest.raises(InputError, match=r"candidate_set_entities\.jsonl is missing"):
         read("mewsli_x", mewsli, part="mentions")
