@@ -6,6 +6,7 @@ import gzip
 import zipfile
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from crosslign.corpora import EVALUATIONS, Given
@@ -112,16 +113,12 @@ def test_mistakes_are_named(tmp_path, german, options, message):
 
 
 def test_plain_text_in_a_set_cut_from_groups_is_sent_to_this_reader():
-    import pyarrow as pa
-
     lines = pa.table({"id": ["1"], "lang": ["de"], "text": ["Ja."]})
     with pytest.raises(InputError, match=r"news: 'lines' has no groups of translations; it is plain text\. .*aligned_lines"):
         EVALUATIONS.get("parallel_retrieval")(Given({}, {"lines": lines}, "news", ["de"], None, 42), size=10)
 
 
 def test_rows_of_bitext_are_planted_among_others():
-    import pyarrow as pa
-
     rows = [{"id": f"t:{n}", "a_lang": "de", "a_text": f"Satz {n}.", "b_lang": "en", "b_text": f"Sentence {n}."} for n in range(30)]
     options = {"pairs": ["de-en"], "gold": 10, "distractors": 10}
     given = Given({}, {"lines": pa.Table.from_pylist(rows)}, "news", ["de", "en"])

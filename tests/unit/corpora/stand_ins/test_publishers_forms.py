@@ -11,18 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 from test_evaluation_sets import PROJECT, Bench
 
-ENDED = [
-    "xnli_test",
-    "xnli_15way",
-    "xnli_mt",
-    "tatoeba",
-    "tatoeba_en-zh",
-    "bucc2018_sample",
-    "sts17_extended",
-    "social_iqa_dev",
-    "qe_test21",
-]
-ENDED += ["sts17", "flores200_devtest", "muse_en-de", "simcse_wiki"]
+_ENDED = """
+xnli_test xnli_15way xnli_mt tatoeba tatoeba_en-zh bucc2018_sample sts17_extended social_iqa_dev qe_test21 sts17 flores200_devtest
+muse_en-de simcse_wiki
+"""
+ENDED = _ENDED.split()
 LISTED = ["snli_train", "xcopa_test", "mtop", "multi_eurlex_dev", "mewsli_x_mentions", "copa_val"]
 
 
