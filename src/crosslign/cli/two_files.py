@@ -23,6 +23,7 @@ from crosslign.config.mining import (
     parts_of,
     range_recipe,
     reading,
+    require_apart,
     search_recipe,
     side_files,
     sides_of,
@@ -96,8 +97,7 @@ def mine_files(project: Project, entry: Mapping[str, Any], outputs: Mapping[str,
     for file in itertools.chain.from_iterable(read.values()):
         if not file.is_file():
             raise InputError("file is missing, or no file", where=str(file))
-        if file in outputs.values():
-            raise InputError("the output is one of the files that are read", where=str(file))
+    require_apart(outputs.values(), itertools.chain.from_iterable(read.values()))
     first = next(iter(outputs.values()))
     work = first.with_name(f".{first.name}.mining")
     print(f"encoder: {reading(recipe)}", file=sys.stderr, flush=True)

@@ -236,6 +236,21 @@ def load_project(root: Path, given: Mapping[str, Any] | None = None, *, checks: 
     return with_seeded_examples(with_trials(project))
 
 
+def settings_in(folder: Path, overrides: Sequence[str] = (), configfile: Path | None = None) -> dict[str, Any]:
+    """Return the settings of a folder as the workflow reads them there; arguments as of `project_in`.
+
+    Raises:
+        InputError: a word that is no `KEY=VALUE`, or an unknown setting.
+    """
+    pairs = [override.partition("=") for override in overrides]
+    for key, equals, _ in pairs:
+        if not equals:
+            do = "Write KEY=VALUE; what is no setting stands before --config, or behind `--`"
+            raise InputError(f"--config {key!r} has no value", do=do)
+    files = [*filter(Path.exists, [own_file(folder, folder)]), *([configfile] if configfile else [])]
+    return read_settings(files, parsed([(key, value) for key, _, value in pairs]))
+
+
 def project_in(folder: Path, overrides: Sequence[str] = (), configfile: Path | None = None, *, checks: bool = True) -> Project:
     """Return the project of a folder as the workflow reads it there; without a configuration of its own, the catalog.
 
@@ -246,15 +261,9 @@ def project_in(folder: Path, overrides: Sequence[str] = (), configfile: Path | N
         checks: as `load_project` takes it.
 
     Raises:
-        InputError: a word that is no `KEY=VALUE`, an unknown setting, or a wrong entry.
+        InputError: what `settings_in` raises, or a wrong entry.
     """
-    pairs = [override.partition("=") for override in overrides]
-    for key, equals, _ in pairs:
-        if not equals:
-            do = "Write KEY=VALUE; what is no setting stands before --config, or behind `--`"
-            raise InputError(f"--config {key!r} has no value", do=do)
-    files = [*filter(Path.exists, [own_file(folder, folder)]), *([configfile] if configfile else [])]
-    settings = read_settings(files, parsed([(key, value) for key, _, value in pairs]))
+    settings = settings_in(folder, overrides, configfile)
     if folder.resolve() != Path.cwd():
         settings["results"] = str(folder / settings["results"])
     return load_project(folder, settings, checks=checks)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -321,6 +321,18 @@ def require_there(project: Project, name: str) -> None:
                 raise InputError(what, where=f"{where}.{_key(side)}", why=str(file))
     if reason := why_missing(project, *encoding_node(project, recipe)):
         raise InputError(f"{recipe['system']} is not available", where=f"{where}.system", why=reason)
+
+
+def require_apart(outputs: Iterable[Path], read: Iterable[Path]) -> None:
+    """Check that no output takes the place of a file that is read.
+
+    Raises:
+        InputError: names the file.
+    """
+    taken = {path.resolve() for path in outputs}
+    for file in read:
+        if file.resolve() in taken:
+            raise InputError("the output is one of the files that are read", where=str(file), do="Name another: -o FILE")
 
 
 def check_mining(project: Project) -> None:

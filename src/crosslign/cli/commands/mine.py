@@ -16,8 +16,19 @@ from typing import Any
 
 from crosslign.cli import COMMANDS
 from crosslign.cli.project import project_arguments, read_project
-from crosslign.config.mining import DEFAULTS, mine_recipe, reading, require_there, texts_path, vectors_path
-from crosslign.config.settings import own_file, parsed, read_settings
+from crosslign.config.load import settings_in
+from crosslign.config.mining import (
+    DEFAULTS,
+    mine_recipe,
+    reading,
+    require_apart,
+    require_there,
+    side_files,
+    sides_of,
+    texts_path,
+    vectors_path,
+)
+from crosslign.config.settings import own_file
 from crosslign.console import number_of
 from crosslign.durations import duration
 from crosslign.errors import InputError
@@ -64,6 +75,8 @@ OUTPUT = Path("pairs.tsv")
 """Pairs of two files, where no other output is named."""
 OF_FILES = {"encoder": "system", "langs": "lang", "columns": "column", "split": "split", "threads": "threads"}
 """Options of two files alone, and the key of an entry that says the same."""
+OF_ENTRY = ("cores", "profile", "dry_run")
+"""Options of an entry alone."""
 ENDINGS = {".tsv": "tsv", ".parquet": "parquet", ".tmx": "tmx"}
 """Formats by the ending of an output's name."""
 
@@ -151,7 +164,7 @@ class Mine:
         asked.add_argument("--precision", type=float, help="with plants: set the threshold for this precision, such as 0.95")
         asked.add_argument("--recall", type=float, help="with plants: set the threshold for this share of translations found")
         entry = parser.add_argument_group("options for an entry")
-        entry.add_argument("--cores", default="all", help="cores for the whole run (default: all)")
+        entry.add_argument("--cores", help="cores for the whole run (default: all)")
         entry.add_argument("--profile", help="Snakemake profile, for a cluster")
         entry.add_argument("--dry-run", action="store_true", help="only show what would run")
 
@@ -172,11 +185,18 @@ class Mine:
         )
 
     def _files(self, args: Namespace) -> int:
-        """Mine two files in this process."""
+        """Mine two files in this process.
+
+        Raises:
+            InputError: an option of an entry, an output that no mining wrote, or what mining raises.
+        """
         from crosslign.cli.two_files import mine_files
         from crosslign.steps import cached_project
 
         start = time.monotonic()
+        for option in OF_ENTRY:
+            if getattr(args, option):
+                raise InputError("an option of an entry, and these are two files", where=f"--{option.replace('_', '-')}", do="Leave it out")
         if args.output is None and OUTPUT.exists() and not lineage_path(OUTPUT).exists():
             raise InputError("a file that no mining wrote would be replaced", where=str(OUTPUT), do="Name the output: -o FILE")
         langs = args.langs or ["und", "und"]
@@ -208,8 +228,7 @@ class Mine:
         Raises:
             InputError: there is none.
         """
-        files = [own_file(args.directory, args.directory), *filter(None, [args.configfile])]
-        there = read_settings([file for file in files if file.exists()], parsed([tuple(one.split("=", 1)) for one in args.config]))["mine"]
+        there = settings_in(args.directory, args.config, args.configfile)["mine"]
         if name in there:
             return dict(there[name])
         project = read_project(args)
@@ -220,8 +239,10 @@ class Mine:
         """Start Snakemake for an entry; return its exit code.
 
         Raises:
-            InputError: an option of two files, which an entry has as a key.
+            InputError: an option of two files, which an entry has as a key, an output that is read, or what is missing.
         """
+        if args.format and not args.output:
+            raise InputError("the form of no output", where="--format", why="an entry has its own outputs", do="Name one: -o FILE")
         for option, key in OF_FILES.items():
             if getattr(args, option) not in (None, False):
                 do = f"Write it into config/config.yaml, as `{key}` of mine.{name}"
@@ -240,9 +261,11 @@ class Mine:
         outputs = [project.paths.mined(name, form) for form in MINED_FORMATS]
         langs = [recipe[side]["lang"] for side in MINED_SIDES]
         others = output_files(args.output.absolute(), args.format, langs) if args.output else {}
+        read = [file for side in sides_of(recipe) for file in side_files(project, recipe, side)]
+        require_apart(others.values(), [*read, project.paths.mined(name, "parquet")])
         # A profile for a cluster brings a configuration of its own, which a file that is named here takes the place of.
         file = args.configfile or own_file(args.directory, args.directory)
-        command = [sys.executable, "-m", "snakemake", name, "--cores", args.cores, "--configfile", str(file.resolve())]
+        command = [sys.executable, "-m", "snakemake", name, "--cores", args.cores or "all", "--configfile", str(file.resolve())]
         command += ["--config", *args.config] if args.config else []
         command += ["--profile", args.profile] if args.profile else []
         command += ["--dry-run"] if args.dry_run else []
