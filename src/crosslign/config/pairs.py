@@ -217,7 +217,7 @@ class _Pair:
         """Return the view of English sentences that are code-switched, where the file names dictionaries.
 
         Raises:
-            InputError: no such dictionary, none with English, or no English sentences.
+            InputError: no such dictionary, none with English, two of one language, or no English sentences.
         """
         found = {}
         for index, name in enumerate(self.entry.get("dictionaries", [])):
@@ -229,21 +229,27 @@ class _Pair:
                 raise InputError(
                     "a dictionary without English sentences", where=where, do="Name some: `english: {corpus: simcse_wiki_head}`"
                 )
-            found[next(lang for lang in langs if lang != "en")] = name
+            lang = next(lang for lang in langs if lang != "en")
+            if lang in found:
+                raise InputError(f"two dictionaries of {lang}", where=where, why=f"the other is {found[lang]}", do="Keep one")
+            found[lang] = name
         return {f"{self.target}_switched": {**SWITCHED, "from": [self.entry["english"]["corpus"]], "dictionaries": found}} if found else {}
 
     def loss(self) -> dict[str, Any]:
         """Return the objective of a term: InfoNCE, or where the file names a teacher, the mean squared error to its vectors.
 
         Raises:
-            InputError: no such teacher, no pair with English, which it reads, or a temperature, which that loss has not.
+            InputError: no such teacher, no parallel text with English, which it reads, or a temperature, which that loss has not.
         """
         entry, train = self.entry, self.entry["train"]
         if "teacher" not in entry:
             return {"objective": "infonce", "temperature": train.get("temperature", 0.05)}
         self.named("encoders", entry["teacher"], "teacher")
-        if not any("en" in _langs(pair) for pair in entry["pairs"]) or "text" not in entry:
+        if not any("en" in _langs(pair) for pair in entry["pairs"]):
             raise InputError("a teacher reads English, and no pair has it", where=self.file.where(("teacher",)), do="Leave it out")
+        if "text" not in entry or "monolingual" in entry:
+            why = "`monolingual` has no translations" if "monolingual" in entry else "there is no `text`"
+            raise InputError("a teacher teaches translations", where=self.file.where(("teacher",)), why=why, do="Leave it out")
         if "temperature" in train:
             raise InputError("distillation has no temperature", where=self.file.where(("train", "temperature")), do="Leave it out")
         return {"objective": "sentence_transformers_loss", "loss": "MSELoss"}

@@ -83,6 +83,11 @@ def test_the_target_of_a_pair_mines_the_text_that_its_file_names(tmp_path):
         ("train: {", "mine: {source: {file: a.txt, lang: sw}}\ntrain: {", r"yaml:12: mine.*target"),
         ("evaluations:", "evaluation:", r"yaml:9.*evaluation.*did you mean 'evaluations'"),
         ("- length:", "- lenght:", "'lenght'.*did you mean 'length'"),
+        (
+            "english:",
+            "dictionaries: [muse_en-de, dictionary_de]\nenglish:",
+            r"yaml:8: dictionaries(.1)?: two dictionaries of de; .*muse_en-de",
+        ),
         ("metric: spearman", "metric: f1", r"config/pairs/en-sw\+de-hsb.yaml: tables.*gives no metric 'f1'"),
         (
             "train: {",
@@ -132,6 +137,11 @@ def test_a_teacher_makes_it_distillation(tmp_path):
     [
         ("teacher: me5_small", "teacher: me5_smal", r"yaml:3: teacher: unknown encoder 'me5_smal'.*did you mean 'me5_small'"),
         ("[en-sw, de-hsb]", "[fr-sw, de-hsb]", r"yaml:3: teacher: a teacher reads English, and no pair has it"),
+        (
+            "english:",
+            "monolingual: [{corpus: cc100_ne}]\nenglish:",
+            r"yaml:3: teacher: a teacher teaches translations; `monolingual` has no",
+        ),
         ("batch: 32,", "batch: 32, temperature: 0.1,", r"train.temperature: distillation has no temperature"),
     ],
 )
