@@ -137,21 +137,21 @@ class _Pair:
             names.append(name)
         return names
 
-    def _evaluation(self, kind: str, code: str, entry: Mapping[str, Any], footnote: str) -> Iterator[dict[str, Any]]:
+    def _evaluation(self, kind: str, code: str, entry: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """Add an evaluation set and its task; yield its columns, both directions."""
         name = f"{self.target}_{kind}_{code.lower()}"
         licence = self.known["sources"][entry["source"]]["licence"]
-        self.out.corpora[name] = {"kind": "evaluation", "langs": [], "licence": licence, **entry}
+        self.out.corpora[name] = {"kind": "evaluation", "langs": [], "licence": licence, **entry, **READ_BY[kind]}
         self.own_sets.append(name)
         main = {"metric": "accuracy", "subset": code, "direction": "xx2en"}
-        self.out.tasks[name] = {"scorer": "retrieval", "texts": {"test": name}, "output": "vectors", "main": main, "footnote": footnote}
+        self.out.tasks[name] = {"scorer": "retrieval", "texts": {"test": name}, "output": "vectors", "main": main, "footnote": NOTES[kind]}
         for direction, arrow in (("xx2en", f"{code}→en"), ("en2xx", f"en→{code}")):
             yield {"group": HEADINGS[kind], "label": arrow, "task": name, **main, "direction": direction}
 
-    def _mining(self, code: str, lang: str, entry: Mapping[str, Any], sides: Mapping[str, str]) -> dict[str, Any]:
+    def _mining(self, code: str, entry: Mapping[str, Any], sides: Mapping[str, str]) -> dict[str, Any]:
         """Add a set in BUCC's form, cut from the lines of an evaluation set, and its task; return its column."""
-        name, pair = f"{self.target}_mining_{code.lower()}", f"{lang}-en"
-        own = {"langs": [lang, "en"], "licence": self.known["sources"][entry["source"]]["licence"]}
+        name, pair = f"{self.target}_mining_{code.lower()}", "-".join(sides)
+        own = {"langs": [*sides], "licence": self.known["sources"][entry["source"]]["licence"]}
         self.out.corpora[f"{name}_lines"] = {
             **{"kind": "bitext", "reader": "moses", "options": {"sides": sides}},
             **{key: entry[key] for key in ("source", "files") if key in entry},
@@ -170,26 +170,22 @@ class _Pair:
     def evaluations(self) -> list[dict[str, Any]]:
         """Return the columns of the evaluations that know the languages, and of mining in FLORES, else in Tatoeba; adds sets and tasks."""
         columns: list[dict[str, Any]] = []
-        mined: dict[str, dict[str, Any]] = {}  # by language, of the last kind that knows it
+        mined: dict[str, tuple[str, dict[str, Any], dict[str, str]]] = {}  # by language, of the last kind that knows it
         given = self.entry.get("evaluations", {})
         for kind, source in (("tatoeba", TATOEBA), ("flores", FLORES)):
+            there = {file["name"] for file in self.known["sources"][source]["files"]}
             for index, code in enumerate(given.get(kind, [])):
-                there = {file["name"] for file in self.known["sources"][source]["files"]}
                 own, english = OWN_FILES[kind].format(code=code), ENGLISH_FILES[kind].format(code=code)
-                lang = canonical(code)
+                entry, folder = {"source": source, "files": [own, english]}, ""
                 if own not in there and code in evaluation_sets()["FLORES-200"]:
-                    entry = {"source": FLORES_ARCHIVE, "langs": [code]}
-                    columns += self._evaluation(kind, code, {**entry, **READ_BY[kind]}, NOTES[kind])
-                    sides = {lang: f"{MEMBERS}/{own}", "en": f"{MEMBERS}/{english}"}
-                    mined[lang] = {"code": code, "lang": lang, "entry": entry, "sides": sides}
-                    continue
-                if lacking := [name for name in (own, english) if name not in there]:
+                    entry, folder = {"source": FLORES_ARCHIVE, "langs": [code]}, f"{MEMBERS}/"
+                elif lacking := [name for name in (own, english) if name not in there]:
                     keys = ("evaluations", kind, index)
                     raise InputError(f"{source} has no {code!r}", where=self.file.where(keys), why=nearest(lacking[0], sorted(there)))
-                entry = {"source": source, "files": [own, english]}
-                columns += self._evaluation(kind, code, {**entry, **READ_BY[kind]}, NOTES[kind])
-                mined[lang] = {"code": code, "lang": lang, "entry": entry, "sides": {lang: own, "en": english}}
-        return [*columns, *(self._mining(**one) for one in mined.values())]
+                columns += self._evaluation(kind, code, entry)
+                lang = canonical(code)
+                mined[lang] = code, entry, {lang: f"{folder}{own}", "en": f"{folder}{english}"}
+        return [*columns, *(self._mining(*one) for one in mined.values())]
 
     def others(self) -> tuple[list[dict[str, Any]], list[str]]:
         """Return the columns of sentence similarity and of what was lost, and the evaluation sets behind them."""
@@ -219,7 +215,7 @@ class _Pair:
         Raises:
             InputError: no such dictionary, none with English, two of one language, or no English sentences.
         """
-        found = {}
+        found: dict[str, str] = {}
         for index, name in enumerate(self.entry.get("dictionaries", [])):
             where = self.file.where(("dictionaries", index))
             langs = self.named("corpora", name, "dictionaries", index)["langs"]
