@@ -256,9 +256,12 @@ class _Pair:
         langs = list(dict.fromkeys(lang for pair in entry["pairs"] for lang in _langs(pair)))
         examples: dict[str, dict[str, Any]] = {}
         if corpora:
-            pairs, most = ["-".join(_langs(pair)) for pair in entry["pairs"]], entry.get("most", MOST)
-            read = {"builder": "parallel_pairs", "from": corpora, "langs": langs, "pairs": pairs, "max_per_pair": most}
-            examples |= self.measured(read)
+            pairs, most = [_langs(pair) for pair in entry["pairs"]], entry.get("most", MOST)
+            if {"monolingual", "dictionaries"} & set(entry):  # which stand in for the text of some
+                held = {lang for name in corpora for lang in (self.out.corpora.get(name) or self.known["corpora"][name])["langs"]}
+                pairs = [pair for pair in pairs if held.issuperset(pair)] or pairs
+            read = {"builder": "parallel_pairs", "from": corpora, "langs": langs, "pairs": ["-".join(pair) for pair in pairs]}
+            examples |= self.measured({**read, "max_per_pair": most})
         for name in views:
             examples[f"{name}_pairs"] = {"builder": "view_pairs", "from": [*views[name]["from"], name], "langs": ["en"]}
         if alone := self.text("monolingual"):

@@ -71,11 +71,13 @@ def test_too_little_is_refused_with_numbers_and_what_would_help(project):
         survey(project, ["en-szl"])
 
 
-def written(project, pair):
-    """Write what is planned for a pair, and read it."""
-    plan = survey(project, [pair])
+def written(project, *pairs):
+    """Write what is planned for some pairs, and read it."""
+    plan = survey(project, [*pairs])
     (project.root / "config" / "pairs").mkdir(exist_ok=True)
-    (project.root / "config" / "pairs" / f"{pair}.yaml").write_text(file_text(plan, "minilm_l6", steps_of(plan)), encoding="utf-8")
+    (project.root / "config" / "pairs" / f"{'+'.join(pairs)}.yaml").write_text(
+        file_text(plan, "minilm_l6", steps_of(plan)), encoding="utf-8"
+    )
     return plan, load_project(project.root)
 
 
@@ -117,6 +119,13 @@ def test_without_parallel_text_a_dictionary_or_one_language_alone_is_what_there_
     terms = [term["examples"] for term in read.systems["pair_en_dsb_encoder"]["terms"]]
     assert terms == ["pair_en_dsb_switched_pairs", "pair_en_dsb_english"]
     assert read.examples[terms[0]]["decontaminate"]
+
+
+def test_a_language_without_parallel_text_is_trained_beside_a_pair_that_has_some(project):
+    plan, read = written(project, "en-is", "en-dsb")
+    assert ({text.pair for text in plan.taken}, [text.name for text in plan.monolingual]) == ({"en-is"}, ["OPUS Wiki"])
+    assert read.examples["pair_en_is_en_dsb_pairs"]["pairs"] == ["en-is"]
+    assert read.examples["pair_en_is_en_dsb_alone"]["from"] == ["pair_en_is_en_dsb_wiki_dsb"]
 
 
 def test_sets_that_know_the_languages_are_listed_and_those_of_the_table_marked(project):
