@@ -18,15 +18,6 @@ NAME = re.compile(r"(?:^|/)([a-z]{2})\.json$")
 
 
 @dataclass(frozen=True)
-class _Sentence:
-    """A candidate: its id, its sentence, and the paragraph that it stands in."""
-
-    id: str
-    text: str
-    paragraph: str
-
-
-@dataclass(frozen=True)
 class _Question:
     """A question: its id in all languages, its text, the id of the sentence that answers it, and the number of its paragraph."""
 
@@ -66,9 +57,8 @@ def read(given: Given, *, part: Literal["questions", "candidates"]) -> Evaluatio
     builder = EvaluationBuilder(given.name)
     if part == "candidates":
         for lang, (sentences, _) in sets.items():
-            for sentence in sentences:
-                text = (sentence.text + sentence.paragraph).replace("\n", "")
-                builder.item(sentence.id, "all", "candidate", lang, text)
+            for identity, text in sentences.items():
+                builder.item(identity, "all", "candidate", lang, text)
     else:
         _ask(builder, {lang: questions for lang, (_, questions) in sets.items()}, given.limit, given.name)
     return builder.build()
@@ -88,14 +78,15 @@ def _ask(builder: EvaluationBuilder, questions: Mapping[str, Mapping[str, _Quest
                 builder.link(lang, question.id, other[question.id].answer)
 
 
-def _read(source: TextFile, lang: str) -> tuple[list[_Sentence], dict[str, _Question]]:
-    sentences: list[_Sentence] = []
+def _read(source: TextFile, lang: str) -> tuple[dict[str, str], dict[str, _Question]]:
+    """Return the texts of candidates by their ids, and the questions by theirs."""
+    sentences: dict[str, str] = {}
     questions: dict[str, _Question] = {}
     for number, (place, paragraph) in enumerate(_paragraphs(source)):
         context = value(paragraph, "context", place)
         breaks = value(paragraph, "sentence_breaks", place)
         ids = [f"{lang}:{number}:{at}" for at in range(len(breaks))]
-        sentences += [_Sentence(i, context[start:end], context) for i, (start, end) in zip(ids, breaks, strict=True)]
+        sentences |= {i: (context[start:end] + context).replace("\n", "") for i, (start, end) in zip(ids, breaks, strict=True)}
         for asked in value(paragraph, "qas", place):
             identity = str(value(asked, "id", place))
             if identity in questions:

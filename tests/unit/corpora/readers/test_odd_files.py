@@ -198,5 +198,6 @@ def test_questions_of_another_form_end_in_words_or_are_questions(tmp_path, path,
     files = written(tmp_path / "en.json", json.dumps(content))
     with suppress(InputError):  # all else is an error of ours
         list(READERS.get("squad")(files, "c", ["en"]))
-    with suppress(InputError):
-        EVALUATIONS.get("xquad_r")(Given(files, {}, "e", ["en"], None, 1), part="questions")
+    for part in ("questions", "candidates"):
+        with suppress(InputError):
+            EVALUATIONS.get("xquad_r")(Given(files, {}, "e", ["en"], None, 1), part=part)
