@@ -106,10 +106,17 @@ class EvaluationBuilder:
         self._gold.append({"subset": subset, "split": split, "left": left, "right": right, "score": score})
 
     def build(self) -> Evaluation:
-        """Return the evaluation corpus."""
+        """Return the evaluation corpus.
+
+        Raises:
+            InputError: half a character (an escaped surrogate in JSON), which no file of text can hold.
+        """
         texts = [{"text_id": i, "lang": lang, "text": text, "pair_text": pair} for (lang, text, pair), i in self._texts.items()]
-        return Evaluation(
-            pa.Table.from_pylist(texts, schema=SCHEMAS["texts"]),
-            pa.Table.from_pylist(self._items, schema=items_schema(any(item["cluster"] for item in self._items))),
-            pa.Table.from_pylist(self._gold, schema=SCHEMAS["gold"]),
-        )
+        try:
+            return Evaluation(
+                pa.Table.from_pylist(texts, schema=SCHEMAS["texts"]),
+                pa.Table.from_pylist(self._items, schema=items_schema(any(item["cluster"] for item in self._items))),
+                pa.Table.from_pylist(self._gold, schema=SCHEMAS["gold"]),
+            )
+        except UnicodeEncodeError as error:
+            raise InputError("a text with half a character", where=self.name, why=f"found {ascii(error.object)[:80]}") from error

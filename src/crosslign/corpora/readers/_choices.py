@@ -85,7 +85,7 @@ def _question(part: TextFile, number: int, record: dict[str, Any], asked: Mappin
     else:
         premise, question = value(record, "context", place), value(record, "question", place)
         choices = [value(record, f"answer{letter}", place) for letter in "ABC"]
-        right = int(key) - 1 if key is not None and key.isdecimal() else value(record, "label", place)
+        right = int(key[:9]) - 1 if key is not None and key.isdecimal() else value(record, "label", place)
     if right not in range(len(choices)):
         raise InputError("the label is none of the choices", where=place, why=f"found {right!r}, {len(choices)} choices")
     check_text(premise, part, number, "premise")

@@ -119,6 +119,9 @@ def test_copa_and_social_iqa_are_english(tmp_path):
         ("glad", [1]),
         ("tired", [0]),
     ]
+    files["dev-labels.lst"].write_text("9" * 5000)
+    with pytest.raises(InputError, match="the label is none of the choices"):
+        read("xcopa", files, split="dev")
     files["dev-labels.lst"].write_text("2\n1\n")
     with pytest.raises(InputError, match=r"dev\.jsonl:2: .*unequal numbers of lines; 1 question, 2 labels"):
         read("xcopa", files, split="dev")
@@ -131,6 +134,7 @@ def test_copa_and_social_iqa_are_english(tmp_path):
         ({"question": "why"}, "unknown kind of question 'why'"),
         ({"choice2": " "}, r"test\.de\.jsonl:1: the choice is empty"),
         ({"premise": ""}, "the premise is empty"),
+        ({"choice2": "wet \ud800"}, r"half a character; found 'wet \\ud800'"),
     ],
 )
 def test_xcopa_mistakes(tmp_path, change, message):
