@@ -26,7 +26,7 @@ from crosslign.encoders.sentence_transformers_folder import read_modules
 from crosslign.errors import InputError
 from crosslign.files.walk import folders_in
 from crosslign.mining.knn import neighbours
-from crosslign.mining.margin import MARGINS, Margin, Retrieval
+from crosslign.mining.margin import Margin, Retrieval, check_ways
 from crosslign.mining.margin import margin_scores as scored
 from crosslign.mining.pairs import chosen_pairs
 from crosslign.mining.side import Side, exact_score_matrix
@@ -49,6 +49,12 @@ class Encodes(Protocol):
 
 SETTINGS = ("pooling", "layer", "max_length", "normalise", "precision", "prefix")
 """Embedding settings that a call may change."""
+
+
+def _settings(given: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+    if unknown := sorted(set(given) - {*SETTINGS, "score_change", "whitening"}):  # what a readout of the catalog may have, too
+        raise InputError(f"no embedding setting {unknown[0]!r}", where=where, why=nearest(unknown[0], list(SETTINGS)))
+    return given
 
 
 def _texts(given: Iterable[str], where: str) -> list[str]:
@@ -87,9 +93,7 @@ class Encoder:
         langs = [lang] * len(texts) if isinstance(lang, str) else list(lang)
         if len(langs) != len(texts):
             raise InputError(f"{len(langs)} languages of {number_of(len(texts), 'sentence')}", where="lang", do="Name one, or one of each")
-        if unknown := sorted(set(settings) - set(SETTINGS)):
-            raise InputError(f"no embedding setting {unknown[0]!r}", where="encode", why=nearest(unknown[0], list(SETTINGS)))
-        return encode_counted(self.model, texts, langs, {**self.readout, **settings})[0]
+        return encode_counted(self.model, texts, langs, {**self.readout, **_settings(settings, "encode")})[0]
 
 
 def encoder(
@@ -101,31 +105,28 @@ def encoder(
         name: a base encoder of the catalog (`crosslign.names("encoders")`), fetched and prepared in the user's cache folder where it is not
             there; or a folder: of a transformers or SentenceTransformer model, or a checkpoint of a trained system with its members.
         device: torch's name of it; by default the first GPU (Apple's where CROSSLIGN_DEVICE asks for it), else the CPU.
-        readout: embedding settings, in the place of those that the catalog or the folder's modules say.
+        readout: embedding settings, in the place of those that the catalog or the folder's modules say; of a folder with `pooling`, all.
         config: settings as `KEY=VALUE`, such as `scale=quick`.
 
     Raises:
-        InputError: no such encoder, a damaged folder, or one that does not say how its vectors are read.
+        InputError: no such encoder or setting, a damaged folder, or one that does not say how its vectors are read.
         NetworkError: it cannot be fetched.
     """
-    own: Mapping[str, Any]
+    given = _settings(readout or {}, "readout")
     if Path(name).is_dir():
         folder = Path(name)
         inner = {path.name: path for path in folders_in(folder) if (path / "config.json").is_file()}
         members = {"main": folder} if (folder / "config.json").is_file() else inner
         if not members:
             raise InputError("no encoder in this folder", where=str(folder), why="config.json is missing")
-        own = readout or read_modules(next(iter(members.values())))
+        own = {} if "pooling" in given else read_modules(next(iter(members.values())))
     else:
         project, name = cached_project(config), str(name)
         used = _at_scale(project, name)
         made(config, encoders=[used])
-        members, own = (
-            {"main": project.paths.encoder(used) / "main"},
-            {**readout_entry(project, project.encoders[name]["readout"]), **(readout or {})},
-        )
+        members, own = {"main": project.paths.encoder(used) / "main"}, readout_entry(project, project.encoders[name]["readout"])
     model = Model.load(members)
-    return Encoder(str(name), model.to(device or encoding_devices()[0]), own)
+    return Encoder(str(name), model.to(device or encoding_devices()[0]), {**own, **given})
 
 
 def _at_scale(project: Project, name: str) -> str:
@@ -160,6 +161,7 @@ def mine(
     Raises:
         InputError: a side without sentences, an unknown margin or retrieval, or vectors that no score could depend on.
     """
+    check_ways(margin, retrieval)
     sides = []
     for name, sentences in (("source", source), ("target", target)):
         first: dict[str, int] = {}
@@ -194,8 +196,7 @@ def margin_scores(source: np.ndarray, target: np.ndarray, *, k: int = 4, margin:
     Raises:
         InputError: an unknown margin, unequal dimensions, no rows, or a row of NaN, infinity or zeros.
     """
-    if margin not in MARGINS:
-        raise InputError(f"unknown margin {margin!r}", where="margin", why=nearest(margin, list(MARGINS)))
+    check_ways(margin)
     left, right = open_both(np.asarray(source), np.asarray(target))
     near = neighbours(left, right, k, device=all_devices())
     sides = [Side(rows, None, name, torch.device("cpu"), rows.size * 4) for rows, name in ((left, "source"), (right, "target"))]

@@ -143,6 +143,8 @@ def test_a_folder_of_sentence_transformers_is_read_as_it_says(cache, tiny_encode
     ours = crosslign.encoder(tmp_path / "one").encode(texts)
     theirs = SentenceTransformer(str(tmp_path / "one"), device="cpu").encode(texts)
     np.testing.assert_allclose(ours, theirs, atol=1e-5)
+    changed = crosslign.encoder(tmp_path / "one", readout={"prefix": "passage: "})
+    assert changed.readout == {**crosslign.encoder(tmp_path / "one").readout, "prefix": "passage: "}
     Member.load(tiny_encoder / "main").save(tmp_path / "run" / "last" / "de", readout)
     assert list(crosslign.encoder(tmp_path / "run" / "last").model.members) == ["de"]
 
@@ -160,6 +162,10 @@ def test_what_cannot_be_is_said_in_words(cache, tmp_path, encoder):
     assert "2 languages of 1 sentence" in str(_raised(encoder.encode, ["a"], ["en", "de"]))
     with pytest.raises(InputError, match="did you mean 'max_length'"):
         encoder.encode(["a"], max_lenght=3)
+    with pytest.raises(InputError, match="did you mean 'pooling'"):
+        crosslign.encoder("me5_small", readout={"poling": "mean"})
+    with pytest.raises(InputError, match="did you mean 'ratio'"):
+        crosslign.mine(["a"], ["b"], None, margin="rati")  # before anything is encoded
     assert "no sentence to mine" in str(_raised(crosslign.mine, ["a"], [" "], encoder))
     assert "did you mean 'infonce'" in str(_raised(crosslign.objective, "infonse"))
     with pytest.raises(InputError, match="an option does not fit"):

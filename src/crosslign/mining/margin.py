@@ -154,6 +154,17 @@ def _greedy(pairs: Pairs) -> Pairs:
     return pairs.take(accepted)
 
 
+def check_ways(margin: str, retrieval: str = "max") -> None:
+    """Check that pairs can be scored and chosen so.
+
+    Raises:
+        InputError: an unknown margin or retrieval.
+    """
+    for name, kind, allowed in ((margin, "margin", MARGINS), (retrieval, "retrieval", RETRIEVALS)):
+        if name not in allowed:
+            raise InputError(f"unknown {kind} {name!r}", why=nearest(name, list(allowed)))
+
+
 def mine(neighbours: Neighbours, margin: Margin = "ratio", retrieval: Retrieval = "max") -> Pairs:
     """Choose pairs among the nearest neighbours.
 
@@ -167,9 +178,7 @@ def mine(neighbours: Neighbours, margin: Margin = "ratio", retrieval: Retrieval 
     Raises:
         InputError: an unknown margin or retrieval.
     """
-    for name, kind, allowed in ((margin, "margin", MARGINS), (retrieval, "retrieval", RETRIEVALS)):
-        if name not in allowed:
-            raise InputError(f"unknown {kind} {name!r}", why=nearest(name, list(allowed)))
+    check_ways(margin, retrieval)
     near, f, b = neighbours, _means(neighbours.forward_scores), _means(neighbours.backward_scores)
     n, m = len(f), len(b)
     target, forward = _best_of_all(near.forward_scores, near.forward_indices, f, b, margin)
