@@ -244,7 +244,7 @@ def _corpus(project: Project, w: Wildcards) -> Load:
 
 def _models_mb(project: Project, corpus: str) -> float:
     """Return the size of the models that a corpus' filters ask, where the catalog knows it."""
-    named = [] if project.stand_in else filter_models(project.corpora[corpus], project.sources)
+    named = filter_models(project.corpora[corpus], project.sources)
     return sum(bytes_of(file) / 1e6 for name in named for file in project.sources[name]["files"])
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from crosslign.config.known_languages import SCRIPT_NAMES
 from crosslign.files import write_json
 from crosslign.files.walk import files_below
 from crosslign.languages import ISO_639_3, normalise, scripts_of
@@ -16,11 +17,7 @@ from crosslign.tasks.score import read_scores
 STS = {"spearman": "cosine_spearman", "pearson": "cosine_pearson"}
 PAIRS = {"average_precision": "cosine_ap", "accuracy": "cosine_accuracy"}
 MINED = {"weighted_f1": "f1", "weighted_precision": "precision", "weighted_recall": "recall", "accuracy": "accuracy"}
-SCRIPTS = {
-    "Arabic": "Arab", "Armenian": "Armn", "Bengali": "Beng", "Cyrillic": "Cyrl", "Devanagari": "Deva", "Georgian": "Geor", "Greek": "Grek",
-    "Gurmukhi": "Guru", "Han": "Hans", "Hangul": "Hang", "Hebrew": "Hebr", "Khmer": "Khmr", "Lao": "Laoo", "Latin": "Latn",
-    "Malayalam": "Mlym", "Myanmar": "Mymr", "Sinhala": "Sinh", "Tamil": "Taml", "Telugu": "Telu", "Thai": "Thai",
-}  # fmt: skip
+SCRIPTS = {name: code for code, name in reversed(SCRIPT_NAMES.items())}
 """ISO 15924 codes of the scripts that `crosslign.languages` names."""
 ISO_639_1 = {two: three for three, two in ISO_639_3.items()}
 
