@@ -119,7 +119,7 @@ def _rank(name: str) -> int:
 
 def _opus_codes(code: str) -> list[str]:
     """Return how OPUS may call a language; some of its corpora name a country where others have a script."""
-    return list(OPUS_SCRIPTS.get(f"{canonical(code)}{code[len(code.partition('_')[0]) :]}", spellings(code)))
+    return list(OPUS_SCRIPTS.get(code, spellings(code)))
 
 
 def _kept(found: dict[str, Text], pair: str, row: Mapping[str, Any], item: Mapping[str, Any]) -> None:
@@ -196,10 +196,14 @@ def dictionaries(project: Project, pair: str) -> list[str]:
     return [name for name, entry in project.corpora.items() if entry.get("reader") == "dictionary" and langs == set(entry["langs"])]
 
 
+def _tatoeba(project: Project) -> list[str]:
+    """Return the languages of Tatoeba v1 but English, as its files call them."""
+    return sorted({file["name"].rsplit(".", 1)[-1] for file in project.sources[TATOEBA]["files"]} - {"eng"})
+
+
 def evaluations_of(project: Project, code: str) -> dict[str, list[str]]:
     """Return how the table's evaluation sets, with English as a pivot, call a language, by set; only those that have it."""
-    names = {file["name"] for file in project.sources[TATOEBA]["files"]}
-    tatoeba = [three for three in spellings(code) if f"tatoeba.{three}-eng.{three}" in names]
+    tatoeba = known_as(code.partition("_")[0], _tatoeba(project))
     own = code if "_" in code else f"{code}{USUAL_SCRIPT.get(canonical(code), '')}"
     flores = known_as(own, evaluation_sets()["FLORES-200"])
     return {kind: codes for kind, codes in (("tatoeba", tatoeba[:1]), ("flores", flores)) if codes}
@@ -321,8 +325,7 @@ def method_of(plan: Plan, teacher: str | None) -> str:
 def set_lines(project: Project, plan: Plan) -> Iterator[str]:
     """Yield the evaluation sets that know the languages, with what they call them; those that the table has are marked."""
     rows = [("", "evaluation set", *plan.languages)]
-    tatoeba = sorted({file["name"].rsplit(".", 1)[-1] for file in project.sources[TATOEBA]["files"]})
-    for name, languages in {"Tatoeba v1": tatoeba, **evaluation_sets()}.items():
+    for name, languages in {"Tatoeba v1": _tatoeba(project), **evaluation_sets()}.items():
         known = [" ".join(known_as(code.partition("_")[0] if name == "Tatoeba v1" else code, languages)) for code in plan.languages]
         if any(known):
             kind = {"Tatoeba v1": "tatoeba", "FLORES-200": "flores"}.get(name, "")
