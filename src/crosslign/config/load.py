@@ -107,7 +107,7 @@ def _join_papers(
         content = loader.load(relative, "paper")
         content, cut, own = sized(content, corpora, settings["sizes"].get(paper), f"{SETTINGS}: sizes.{paper}")
         corpora, ids = {**corpora, **cut}, {**ids, **own}
-        if paper in settings["sizes"]:
+        if loader.checks and paper in settings["sizes"]:
             options.check_paper(loader.checker(relative), content)
         for section in SECTIONS:
             for name, entry in content.get(section, {}).items():
@@ -135,7 +135,8 @@ def _join_pairs(
         found = expand_pair(name, loader.files[relative], known)
         for kind in ("sources", "corpora", "tasks"):
             known[kind].update(getattr(found, kind))
-        options.check_corpora(loader.checker(relative), found.corpora)
+        if loader.checks:
+            options.check_corpora(loader.checker(relative), found.corpora)
         for section, entries in found.paper.items():
             joined[section].update(entries)
             paper_of.update(dict.fromkeys(entries, target))
