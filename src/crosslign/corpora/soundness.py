@@ -50,7 +50,7 @@ def _damage(path: Path, name: str) -> str:
             return f"damaged: {error}"
         return ""
     with tempfile.TemporaryDirectory(prefix="crosslign-") as folder:
-        named = Path(folder, name)
+        named = Path(folder, Path(name).name)
         named.symlink_to(path.absolute())
         try:
             read_through(named)

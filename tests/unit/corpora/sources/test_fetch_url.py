@@ -229,6 +229,7 @@ def test_a_hash_is_recorded_at_the_first_download_and_goes_with_the_file(there, 
         ("en.txt.xz", lzma.compress(BODY), 10**6, "expected about 1,000,000 bytes"),
         ("en.txt.xz", lzma.compress(BODY)[:-20], None, "damaged"),
         ("en.txt.gz", gzip.compress(BODY)[:-3], None, "damaged"),
+        ("v1/en.txt.gz", gzip.compress(BODY)[:-3], None, "damaged"),
         ("en.txt.bz2", bz2.compress(BODY)[:-9], None, "damaged"),
         ("en.zip", b"PK\3\4 cut", None, "damaged"),
         ("en.tar.gz", gzip.compress(b"no tar at all" * 100), None, "damaged"),
@@ -238,11 +239,11 @@ def test_a_hash_is_recorded_at_the_first_download_and_goes_with_the_file(there, 
 )
 def test_what_no_hash_vouches_for_is_looked_at_before_its_hash_is_recorded(there, dest, waits, name, body, about, why):
     there.body = body
-    dest = dest.with_name(name)
+    dest = dest.parent / name
     with pytest.raises(NetworkError, match=why):
         get(there, dest, {"name": name, **({"about_bytes": about} if about else {})})
     assert not dest.exists()
-    assert not dest.with_name(f"{name}.sha256").exists()
+    assert not dest.with_name(f"{dest.name}.sha256").exists()
 
 
 def test_two_jobs_that_want_one_file_fetch_it_once(there, dest):
