@@ -20,7 +20,7 @@ from crosslign.corpora import SOURCES
 from crosslign.corpora.sources._client import check_status, client, placed
 from crosslign.corpora.sources._network import SlowError, TransientError, require_network, require_space
 from crosslign.corpora.unpacking import MAGIC
-from crosslign.errors import InputError, NetworkError
+from crosslign.errors import InputError, NetworkError, one_line
 from crosslign.files import read_json, write_json
 from crosslign.progress import Pace
 
@@ -185,8 +185,9 @@ def _refuse_page(begins: bytes, said: str, file: Mapping[str, Any], url: str) ->
         do = "Open the address in a browser to see what it wants: your network, or the publisher, may ask you to sign in or to agree"
         raise NetworkError(f"the server sent a web page in place of {file['name']}", where=url, do=do)
     if NOTICE.match(said.lower()) and begins.lstrip()[:1] in (b"{", b"<") and str(file["name"]).endswith(PLAIN):
-        why = begins[:200].decode("utf-8", "replace")
-        raise NetworkError(f"the server sent a message in place of {file['name']}", where=url, why=why)
+        raise NetworkError(
+            f"the server sent a message in place of {file['name']}", where=url, why=one_line(begins[:200].decode("utf-8", "replace"))
+        )
 
 
 def _check_length(total: int | None, file: Mapping[str, Any], url: str) -> None:

@@ -119,13 +119,14 @@ def test_a_web_page_is_known_by_any_spelling(site, dest, waits):
         ("\ufeff<html>Anmelden</html>".encode("utf-16-le"), "application/octet-stream"),
         (b"<title>Moved</title>", "application/octet-stream"),
         (b'{"error": "no such record"}', "application/json; charset=utf-8"),
-        (b'<?xml version="1.0"?><Error><Code>NoSuchKey</Code></Error>', "application/xml"),
+        (b'<?xml version="1.0"?>\n<Error>\n<Code>NoSuchKey</Code></Error>', "application/xml"),
     ],
 )
 def test_a_page_or_a_message_in_place_of_plain_text_is_told(site, dest, waits, body, called):
     site.answers = [whole(body, Content_Type=called)]
-    with pytest.raises(NetworkError, match=r"the server sent a (web page|message) in place of mine\.txt"):
+    with pytest.raises(NetworkError, match=r"the server sent a (web page|message) in place of mine\.txt") as error:
         get(site, dest)
+    assert "\n" not in str(error.value)
     assert not dest.with_name("mine.txt.sha256").exists()
 
 
