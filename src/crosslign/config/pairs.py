@@ -15,6 +15,8 @@ from crosslign.errors import InputError
 from crosslign.registry import nearest
 
 FOLDER = "pairs"
+PREFIX = "pair_"
+"""Beginning of all ids of pairs' files."""
 FILTERS: list[dict[str, Any]] = [
     {"length": {"min_words": 2, "max_words": 60}},
     {"length_ratio": {"max_ratio": 3.0}},
@@ -66,7 +68,7 @@ class Expanded:
 
 def target_of(name: str) -> str:
     """Return the target, and the beginning of all ids, of a pair's file: `pair_en_sw` of `en-sw.yaml`."""
-    return "pair_" + name.replace("-", "_").replace("+", "_").lower()
+    return PREFIX + name.replace("-", "_").replace("+", "_").lower()
 
 
 def _langs(pair: str) -> list[str]:

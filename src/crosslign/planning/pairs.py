@@ -10,7 +10,7 @@ from typing import Any
 
 from crosslign.config.catalog import bytes_of, file_names
 from crosslign.config.known_languages import SCRIPT_NAMES, canonical, evaluation_sets, known_as, spellings
-from crosslign.config.pairs import FILTERS, LONGEST, MOST, TATOEBA, WEIGHT
+from crosslign.config.pairs import FILTERS, LONGEST, MOST, PREFIX, TATOEBA, WEIGHT
 from crosslign.config.project import Project
 from crosslign.console import as_columns, bytes_text
 from crosslign.corpora.sources.opus import catalogued
@@ -163,7 +163,7 @@ def of_catalog(project: Project, pair: str) -> list[Text]:
     found = []
     for name, entry in project.corpora.items():
         usable = entry["kind"] in ("bitext", "multiway") and entry.get("access", "open") == "open" and name not in project.evaluated_alone
-        if not usable or entry["reader"] == "dictionary" or not langs <= set(entry["langs"]) or name.startswith("pair_"):
+        if not usable or entry["reader"] == "dictionary" or not langs <= set(entry["langs"]) or name.startswith(PREFIX):
             continue
         source = project.sources[entry["source"]]
         wanted = set(file_names(source, entry))
@@ -179,7 +179,7 @@ def direct_text(project: Project, pair: str) -> list[Text]:
 
     Corpora of the catalog tell no script; a pair with one has those of OPUS alone.
     """
-    licences = {source["opus"]: source for source in project.sources.values() if "opus" in source}
+    licences = {one["opus"]: one for name, one in project.sources.items() if "opus" in one and not name.startswith(PREFIX)}
     opus, found = {str(text.item["opus"]): text for text in of_opus(pair)}, []
     for text in [] if "_" in pair else of_catalog(project, pair):
         twin = opus.pop(str(project.sources[project.corpora[text.name]["source"]].get("opus")), None)

@@ -93,6 +93,12 @@ def test_codes_of_opus_are_those_of_its_files(project):
     assert read.corpora["pair_en_zh_hant_flores_zho_hant"]["source"] == "flores200_archive"
 
 
+def test_licences_are_those_of_the_catalog_also_where_another_pair_has_a_file(project):
+    plan, read = written(project, "en-zh")
+    assert {text.licence for text in plan.taken if text.name == "OPUS Tatoeba"} == {"CC-BY-2.0-FR"}
+    assert [*map(str, survey(read, ["en-zh"]).found)] == [*map(str, plan.found)]
+
+
 def test_a_script_that_is_named_is_kept_alone(project):
     plan, read = written(project, "en-sr_Latn")
     assert plan.evaluations == {"tatoeba": ["srp"]}  # FLORES has Serbian in Cyrillic letters
