@@ -176,6 +176,9 @@ def test_a_file_that_somebody_changed_is_not_written_over(project, tmp_path, cap
     assert main(["pair", "swa-sw", "--directory", str(tmp_path)]) == 2
     assert main(["pair", "zh_Hans-zh_Hant", "--directory", str(tmp_path)]) == 2
     assert "'zh_Hans-zh_Hant' is no pair of languages" in capsys.readouterr().err
+    assert main(["pair", "en-dsb", "--directory", str(tmp_path), "--teacher", "minilm_l6"]) == 2  # it has no parallel text
+    assert "a teacher teaches translations" in capsys.readouterr().err
+    assert not (tmp_path / "config" / "pairs" / "en-dsb.yaml").exists()
 
 
 def test_a_pair_is_planned_once_however_often_it_is_named(project, tmp_path, capsys):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from crosslign.cli import COMMANDS
 from crosslign.cli.project import project_arguments, read_project
-from crosslign.config.pairs import FOLDER, target_of
+from crosslign.config.pairs import FOLDER, expand_pair, target_of
 from crosslign.errors import InputError
 from crosslign.registry import nearest
 
@@ -56,9 +56,10 @@ class Pair:
         """Print the plan and write the file.
 
         Raises:
-            InputError: no such encoder, too little text, or a file that is there already.
+            InputError: no such encoder, too little text, a file that is there already, or a teacher that has nothing to teach.
         """
-        from crosslign.config.schema import editor_line
+        from crosslign.config.schema import SCHEMAS, check, editor_line
+        from crosslign.config.yaml_files import parse_yaml
         from crosslign.files.atomic import write_text
         from crosslign.planning.pairs import cost_lines, file_text, method_of, set_lines, steps_of, survey, table_lines
 
@@ -82,8 +83,12 @@ class Pair:
         print(f"method: {method_of(plan, args.teacher)}")
         for line in cost_lines(project, plan, args.encoder, steps):
             print(line)
+        text = editor_line("pair", place.parent) + file_text(plan, args.encoder, steps, args.teacher)
+        file = parse_yaml(text, shown)  # one that is refused would end every other command, too
+        check(file, SCHEMAS, "pair")
+        expand_pair(name, file, {kind: getattr(project, kind) for kind in ("sources", "corpora", "encoders", "tasks")})
         if not args.plan:
             place.parent.mkdir(parents=True, exist_ok=True)
-            write_text(place, editor_line("pair", place.parent) + file_text(plan, args.encoder, steps, args.teacher))
+            write_text(place, text)
             print(f"written: {shown}; build it with: snakemake --cores all {target_of(name)}")
         return 0
