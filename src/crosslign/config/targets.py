@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from crosslign.config.layers import names_of
+from crosslign.config.pairs import PREFIX
 from crosslign.config.project import Project
 from crosslign.config.settings import PAGES, SETTINGS
 from crosslign.errors import InputError
@@ -62,7 +63,7 @@ def _of(project: Project, target: str) -> list[Path]:
 
 def target_names(project: Project) -> list[str]:
     """Return every name that a target may have, but `all`, each once."""
-    names = [*GROUPS, *project.settings["papers"], *project.tables, *project.figures, *project.settings["mine"]]
+    names = [*GROUPS, *project.settings["papers"], *project.pair_files, *project.tables, *project.figures, *project.settings["mine"]]
     return [name for name in dict.fromkeys(names) if name != "all"]
 
 
@@ -72,10 +73,10 @@ def _unknown(project: Project, target: str, allowed: Sequence[str]) -> InputErro
         papers = ",".join(project.settings["papers"])
         do = f"Say what to build of them, such as --config 'papers=[{papers}]' 'targets=[all]', or add {target} to papers"
         return InputError(f"paper {target!r} is a target, but switched off", where=where, why=f"papers: [{papers}]", do=do)
-    if target.startswith("pair_"):
+    if target.startswith(PREFIX):
         do = "Write the pair's file first, for example by: crosslign pair de-hsb (docs/your-own-pair.md)"
-        there = [name for name in allowed if name.startswith("pair_")]
-        return InputError(f"unknown target {target!r}", where=where, why=f"pairs there: {', '.join(there) or 'none'}", do=do)
+        why = f"pairs there: {', '.join(project.pair_files) or 'none'}"
+        return InputError(f"unknown target {target!r}", where=where, why=why, do=do)
     return InputError(f"unknown target {target!r}", where=where, why=nearest(target, sorted(allowed)))
 
 

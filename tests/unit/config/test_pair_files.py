@@ -64,6 +64,14 @@ def test_the_target_of_a_pair_mines_the_text_that_its_file_names(tmp_path):
     assert [column["label"] for column in project.tables["pair_en_sw_de_hsb"]["columns"]][-2:] == ["ar-en", "en-en"]
 
 
+def test_a_pair_is_a_target_also_without_evaluations(tmp_path):
+    from crosslign.config.targets import target_files
+
+    lines = [line for line in FILE.splitlines() if not line.startswith(("evaluations", "lost", "  - {label"))]
+    project = loaded(tmp_path, "\n".join(lines))
+    assert target_files(project, ["pair_en_sw_de_hsb"]) == target_files(project, ["pair_en_sw_de_hsb_text"])
+
+
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
