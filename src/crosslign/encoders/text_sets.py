@@ -20,7 +20,7 @@ from crosslign.errors import InputError
 from crosslign.files import atomic_path, iter_rows
 from crosslign.files.atomic import reserve
 from crosslign.files.records import read_sealed, write_sealed
-from crosslign.files.rows import ParquetRows
+from crosslign.files.rows import head_of
 from crosslign.progress import Progress
 from crosslign.threads import limit_threads
 
@@ -183,7 +183,7 @@ def embed_text_set(
         ResourceError: a process ended, memory does not suffice for one sentence, or the disk has no room for the matrix.
     """
     _check_pairs(texts)
-    rows = len(ParquetRows(texts))
+    rows = head_of(texts)[1]
     devices = encoding_devices()
     devices = (devices * max(1, processes) if devices == ["cpu"] else devices)[: max(1, -(-rows // SHARD)) if head is None else 1]
     if devices[0] != "cpu":  # the cores tokenise, and are shared
