@@ -107,8 +107,9 @@ class _Margins:
         return np.round(cosines / near, 5)  # sums of floats come in any order: the last bits are chance
 
 
-def _columns(rows: pa.Table) -> list[list[Any]]:
-    return [rows[name].to_pylist() for name in SENTENCES]
+def _columns(rows: pa.Table) -> tuple[list[Any], list[Any], list[Any], list[Any]]:
+    a_text, a_lang, b_text, b_lang = (rows[name].to_pylist() for name in SENTENCES)
+    return a_text, a_lang, b_text, b_lang
 
 
 def _by_pair(columns: Sequence[Sequence[Any]]) -> Iterator[tuple[tuple[str, str], NDArray[np.int64], Both]]:
