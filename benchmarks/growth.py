@@ -163,6 +163,10 @@ def work(stage: str, folder: Path, entry: str, size: str) -> None:
         corpus(folder, entry, size, kind == "mono", int(sample), without)
     elif stage == "search":
         search(int(size))
+    elif stage == "lines":
+        write_lines(folder, *map(int, size.split(":")))
+    elif stage == "encoder":
+        encoder_folder(folder, TOKENIZER)
     else:
         {"examples": examples, "labelled": labelled, "rows": rows, "tokenise": tokenise, "view": view}[stage](folder, size)
 
@@ -295,11 +299,11 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="crosslign-growth-", dir=os.environ.get("TMPDIR")))
     try:
         for factor in FACTORS:
-            write_lines(folder, args.pairs, factor)
+            cost_of("lines", folder, "", f"{args.pairs}:{factor}")  # not here: a process begins with the peak of what starts it
             make(folder, str(factor), stages)
         write_heads(folder, stages)
         if "tokenise" in stages:
-            encoder_folder(folder, TOKENIZER)
+            cost_of("encoder", folder, "", TINY)
         print(f"machine: {machine()}; {versions('torch', 'pyarrow', 'numpy')}; {args.pairs:,} lines and more\n")
         print("| job | | at three sizes | slope | extrapolated | declared | times | |\n|---|---|---:|---:|---:|---:|---:|---|")
         short = 0

@@ -78,7 +78,7 @@ class Load:
         kept_mb: disk of a trained run.
         filtered_mb: text of a corpus that goes through filters which look at a row alone: of a sample, the rows that could be drawn then.
         held_mb: text of a sample, which stays in memory until all rows have come; of a training, keys of its queue.
-        slowness: how much longer than others such filters take.
+        slowness: how much longer than others such filters take, or a view: half where no model translates.
         models_mb: models that a corpus' filters ask, each process its own copy.
         compared: pairs of sentences that a search compares.
         gpus: devices that search; without one, threads do.
@@ -385,7 +385,9 @@ LOADS: Mapping[str, Callable[[Project, Wildcards], Load]] = {
     "build_corpus": _joined,
     "filter_shards": _share,
     "build_evaluation": lambda p, w: Load(corpus_mb(p, w["corpus"]), read_mb=_read_mb(p, w["corpus"])),
-    "build_view": lambda p, w: Load(corpus_mb(p, w["view"])),
+    "build_view": lambda p, w: Load(
+        corpus_mb(p, w["view"]), slowness=1.0 if {*p.views[w["view"]].get("translator", ())} - {"provided"} else 0.5
+    ),
     "build_examples": _examples,
     "tokenise": _tokenising,
     "train_system": _training,
