@@ -128,6 +128,11 @@ class _Pair:
         names, filters = [], list(self.entry.get("filters", FILTERS))
         if key == "text" and (clean := self.entry.get("clean")):
             self.named("corpora", clean["corpus"], "clean", "corpus")
+            if not any("margin" in clean or "opus" in item for item in self.entry.get("text", [])):
+                do = "Leave it out, or name an encoder as its margin; corpora of a catalog have their filters there"
+                raise InputError(
+                    "a clean sample sets thresholds of text from OPUS; there is none", where=self.file.where(("clean",)), do=do
+                )
             filters.append({"as_clean": {"corpora": [clean["corpus"]], **{name: clean[name] for name in clean if name == "keep"}}})
         for index, item in enumerate(self.entry.get(key, [])):
             if "corpus" in item:

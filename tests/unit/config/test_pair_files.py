@@ -102,6 +102,11 @@ def test_a_pair_is_a_target_also_without_evaluations(tmp_path):
             "mine: {source: {file: a, lang: sw}, target: {file: b, lang: en}, checkpoint: best}\ntrain: {",
             r"config/pairs/en-sw\+de-hsb.yaml: mine.checkpoint: pair_en_sw_de_hsb_encoder keeps no checkpoint 'best'",
         ),
+        (
+            "  - {opus: KDE4, version: v2, pair: de-hsb, sentences: 20213, about_bytes: 469000}\n",
+            "clean: {corpus: tatoeba_exports_de}\n",
+            r"yaml:5: clean: a clean sample sets thresholds of text from OPUS; there is none",
+        ),
         ("pairs: [en-sw,", "pairs: [zh_Hans-zh_Hant,", r"yaml:1: pairs(.0)?: zh_Hans-zh_Hant names one language twice"),
     ],
 )

@@ -141,6 +141,8 @@ def test_character_script_by_language():
     rows = [("Привет", "ru"), ("Привет abc", "ru"), ("Привет, 123!", "ru"), ("你好世界", "zh"), ("hello", "zh"), ("123 …", "zh")]
     assert keep("character_script", *rows) == [True, False, True, True, False, True]
     assert keep("character_script", ("Приветпри a", "ru"), min_share=0.9) == [True]  # 9 of 10
+    with pytest.raises(InputError, match="ru has no script"):
+        keep("character_script", ("Привет", "ru"), scripts={"ru": []})
     assert keep("character_script", ("مَرْحَبًا", "ar")) == [True]  # vowel signs belong to all scripts
 
 

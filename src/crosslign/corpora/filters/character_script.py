@@ -25,13 +25,15 @@ class CharacterScript(SideRule):
         scripts: scripts of a language in the place of all that it is written in, as Unicode calls them (`{sr: [Latin]}`).
 
     Raises:
-        InputError: no such script; names the nearest.
+        InputError: no such script; names the nearest. A language without a script.
     """
 
     def __init__(self, setting: Setting, *, min_share: Share = 0.9, scripts: Mapping[str, Sequence[str]] | None = None) -> None:
         super().__init__(setting)
         self.min_share = min_share
         self._scripts = {lang: tuple(names) for lang, names in (scripts or {}).items()}
+        if bare := [lang for lang, names in self._scripts.items() if not names]:
+            raise InputError(f"{bare[0]} has no script", where="character_script", do="Name one, or leave the language out of `scripts`")
         for name in {name for names in self._scripts.values() for name in names} - set(SCRIPT_NAMES):
             raise InputError(f"no script is called {name!r}", where="character_script", why=nearest(name, sorted(SCRIPT_NAMES)))
 
