@@ -109,7 +109,7 @@ def _asked(rule: str, load: Load) -> Need:
             ),
         ),
         "build_evaluation": (2000 + 3 * text + read, 30 + read / 50, text),
-        "build_view": (3000 + 1.5 * text, load.slowness * (120 + text / 20), text),
+        "build_view": (3000 + 2 * text, load.slowness * (120 + text / 20), text),
         # Rows are read in parts, their numbers are held.
         "build_examples": (3000 + 0.3 * text, 30 + read / 250 + 0.25 * model * rows_m, 3 * text),
         "measure_overlap": (2000 + 0.5 * text, 60 + text / 100, 0),
