@@ -20,7 +20,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -163,12 +163,8 @@ def work(stage: str, folder: Path, entry: str, size: str) -> None:
         corpus(folder, entry, size, kind == "mono", int(sample), without)
     elif stage == "search":
         search(int(size))
-    elif stage == "lines":
-        write_lines(folder, *map(int, size.split(":")))
-    elif stage == "encoder":
-        encoder_folder(folder, TOKENIZER)
     else:
-        {"examples": examples, "labelled": labelled, "rows": rows, "tokenise": tokenise, "view": view}[stage](folder, size)
+        STAGES[stage](folder, size)
 
 
 def cost_of(stage: str, folder: Path, entry: str, size: str) -> Cost:
@@ -226,13 +222,14 @@ def _drawn_minutes(case: Case, folder: Path, load: Any) -> float:
     return max(0.0, float((many - few) / (more - less) * load.filtered_mb / 60))
 
 
-def write_lines(folder: Path, pairs: int, size: int) -> None:
-    """Write `<size>.en` and `<size>.de`: lines of real pairs, so many times, all but the first time behind the number of the copy."""
+def write_lines(folder: Path, size: str) -> None:
+    """Write `6.en` and `6.de` for `40000:6`: 40,000 lines of real pairs, six times, all but the first time behind the copy's number."""
+    pairs, copies = map(int, size.split(":"))
     real = list(islice(tatoeba(official_files("tatoeba-bilingual"), "deu"), pairs * LINE))
-    for side, path in enumerate(sides(folder, str(size)).values()):
+    for side, path in enumerate(sides(folder, str(copies)).values()):
         lines = [" ".join(pair[side] for pair in real[start::pairs]) for start in range(pairs)]
         with path.open("w", encoding="utf-8", newline="\n") as file:
-            for copy in range(size):
+            for copy in range(copies):
                 file.writelines(f"{copy} {line}\n" if copy else f"{line}\n" for line in lines)
 
 
@@ -249,6 +246,18 @@ def make(folder: Path, size: str, stages: Iterable[str]) -> None:
     """Make of the lines of a size what the stages read."""
     for needed in dict.fromkeys(name for stage in stages for name in NEEDS.get(stage, ())):
         cost_of(needed, folder, "", size)
+
+
+STAGES: dict[str, Callable[[Path, str], Any]] = {
+    "lines": write_lines,
+    "encoder": encoder_folder,
+    "rows": rows,
+    "labelled": labelled,
+    "examples": examples,
+    "tokenise": tokenise,
+    "view": view,
+}
+"""What a process of its own does in the benchmark's folder, by name: with a size, or the name of an encoder."""
 
 
 def slope(sizes: list[float], values: list[float]) -> float:
@@ -303,7 +312,7 @@ def main() -> None:
             make(folder, str(factor), stages)
         write_heads(folder, stages)
         if "tokenise" in stages:
-            cost_of("encoder", folder, "", TINY)
+            cost_of("encoder", folder, "", TOKENIZER)
         print(f"machine: {machine()}; {versions('torch', 'pyarrow', 'numpy')}; {args.pairs:,} lines and more\n")
         print("| job | | at three sizes | slope | extrapolated | declared | times | |\n|---|---|---:|---:|---:|---:|---:|---|")
         short = 0
