@@ -171,13 +171,11 @@ def _kept_counts(task: str, resamples: int, seed: int, number: int) -> tuple[np.
 
 def summed(times: np.ndarray, classes: np.ndarray, number: int) -> np.ndarray:
     """Return the sums of columns [r, q] by their class; classes from `number` on are left out: float64 [r, number]."""
-    order = np.argsort(classes, kind="stable")
-    order = order[: int((classes < number).sum())]
-    present, starts = np.unique(classes[order], return_index=True)
-    out = np.zeros((len(times), number))
-    if len(present):
-        out[:, present] = np.add.reduceat(times[:, order], starts, axis=1)
-    return out
+    from scipy.sparse import csr_array  # its import takes 0.2 s, and tables need none of it
+
+    kept = np.flatnonzero(classes < number)
+    member_of = csr_array((np.ones(len(kept)), (classes[kept], kept)), shape=(number, times.shape[1]))
+    return np.ascontiguousarray((member_of @ times.T).T)
 
 
 def centred(resamples: np.ndarray | None, value: float, most: float = 1.0) -> np.ndarray | None:

@@ -30,11 +30,11 @@ from crosslign.files.temporary import temporary_folder
 from crosslign.languages import normalise
 from crosslign.options import Ge, Le
 
-REFERENCES = (
+BRACKETED = (
     re.compile(r"\s*[\[〔﹝][^\[\]〔〕﹝﹞]*\d:\d[^\[\]〔〕﹝﹞]*[\]〕﹞]"),
     re.compile(r"\s*[(（][^()（）]*\d:\d[^()（）]*[)）]"),
-    re.compile(r"^\s*\(\d+[:.]\d+\)"),
 )
+NUMBERED = re.compile(r"^\s*\(\d+[:.]\d+\)")
 MARKS = re.compile(r"[*#\[\]\u00ad\u200b\u200e\u200f\ufeff]")
 CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\s]+")
 SPACELESS = frozenset({"zh", "ja"})
@@ -44,12 +44,16 @@ QUERY = "SELECT bbName, bNumber, cNumber, vNumber, vText FROM bible WHERE bbName
 
 def clean(text: str, lang: str) -> str:
     """Return the text of a verse (rules in the module's docstring); may be empty."""
-    for pattern in REFERENCES:
-        text = pattern.sub("", text)
-    text = CONTROLS.sub(" ", MARKS.sub("", text)).strip()
+    if ":" in text:  # most verses are plain: what a pattern cannot be in, it need not look through
+        text = BRACKETED[1].sub("", BRACKETED[0].sub("", text))
+    if "(" in text:
+        text = NUMBERED.sub("", text)
+    if not text.isprintable() or any(mark in text for mark in "*#[]"):
+        text = CONTROLS.sub(" ", MARKS.sub("", text))
+    text = " ".join(text.split())
     if normalise(lang) in SPACELESS:
         text = STRAY_SPACE.sub("", text)
-    return text if any(character.isalpha() for character in text) else ""
+    return text if any(map(str.isalpha, text)) else ""
 
 
 @READERS.register(version=1, gives="multiway")

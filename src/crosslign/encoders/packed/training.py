@@ -68,33 +68,36 @@ class AttentionGroup:
     """Sentences that share one attention.
 
     Attributes:
-        places: int64 [n * t], where each token lies among the packed ones; padding points at token 0.
-        real: bool [n, t], or None where all have one length.
+        tokens: how many they have; each group's lie one behind another, the first group's first.
+        places: int64 [n * t], where each token lies among the group's; padding points at token 0.
+        bias: float32 [n, 1, t] of the scores, 0 at tokens and -inf at padding, or None where all have one length.
         taken: int64, which of the n * t places are real, or None for all.
         shape: (n, t).
     """
 
+    tokens: int
     places: Tensor
-    real: Tensor | None
+    bias: Tensor | None
     taken: Tensor | None
     shape: tuple[int, int]
 
 
 def group_by_length(lengths: list[int], device: torch.device | str = "cpu") -> list[AttentionGroup]:
     """Return the groups of sentences whose lengths fall, as they lie packed; their tensors on a device."""
-    groups, first, start = [], 0, 0
+    groups, first = [], 0
     while first < len(lengths):
         longest, last = lengths[first], first
         while last < len(lengths) and lengths[last] >= LIKE * longest:
             last += 1
         own = np.array(lengths[first:last])
         real = np.arange(longest) < own[:, None]
-        places = np.where(real, (start + own.cumsum() - own)[:, None] + np.arange(longest), 0).reshape(-1)
-        equal = lengths[last - 1] == longest
-        mask = None if equal else sent(torch.from_numpy(real), device)
-        taken = None if equal else sent(torch.from_numpy(real.reshape(-1).nonzero()[0]), device)
-        groups.append(AttentionGroup(sent(torch.from_numpy(places), device), mask, taken, (last - first, longest)))
-        first, start = last, start + int(own.sum())
+        places = np.where(real, (own.cumsum() - own)[:, None] + np.arange(longest), 0).reshape(-1)
+        bias = taken = None
+        if lengths[last - 1] < longest:
+            bias = sent(torch.from_numpy(np.where(real, np.float32(0), np.float32(-np.inf))[:, None]), device)
+            taken = sent(torch.from_numpy(real.reshape(-1).nonzero()[0]), device)
+        groups.append(AttentionGroup(int(own.sum()), sent(torch.from_numpy(places), device), bias, taken, (last - first, longest)))
+        first = last
     return groups
 
 
@@ -103,14 +106,14 @@ def _attention(qkv: Tensor, heads: int, p: float, groups: list[AttentionGroup]) 
     width = qkv.shape[1] // 3
     size = width // heads
     outs = []
-    for group in groups:
+    for part, group in zip(torch.split(qkv, [group.tokens for group in groups]), groups, strict=True):
         n, t = group.shape
-        own = qkv.index_select(0, group.places).view(n, t, 3, heads, size).permute(2, 0, 3, 1, 4)
+        own = part.index_select(0, group.places).view(n, t, 3, heads, size).permute(2, 0, 3, 1, 4)
         own = own.to(torch.float32, memory_format=torch.contiguous_format)  # of half precision one copy; `float` would need another
         query, key, value = own.reshape(3, n * heads, t, size).unbind(0)
         scores = torch.bmm(query * size**-0.5, key.transpose(1, 2))
-        if group.real is not None:
-            scores = scores.view(n, heads, t, t).masked_fill(~group.real.view(n, 1, 1, t), float("-inf")).view(n * heads, t, t)
+        if group.bias is not None:  # added in place it costs one pass, and none in the backward pass
+            scores.add_(group.bias.repeat_interleave(heads, 0))
         weights = dropped_at(scores.softmax(-1), p)
         states = torch.bmm(weights, value).view(n, heads, t, size).transpose(1, 2).reshape(n * t, width)
         outs.append(states if group.taken is None else states.index_select(0, group.taken))

@@ -190,12 +190,11 @@ def _item_scores(gold: np.ndarray, predicted: np.ndarray, times: np.ndarray) -> 
     place = np.searchsorted(items, predicted).clip(max=len(items) - 1)
     found = np.where(items[place] == predicted, place, len(items))  # an item that is nobody's partner has no weight
     support, chosen = summed(times, own, len(items)), summed(times, found, len(items))
-    hits = summed(np.where(found == own, times, 0.0), own, len(items))
+    hits = summed(times, np.where(found == own, own, len(items)), len(items))
     queries = times.sum(1)
 
     def weighted(above: np.ndarray, below: np.ndarray) -> np.ndarray:
-        shares = np.divide(above, below, out=np.zeros(above.shape), where=below > 0)
-        return np.asarray((support * shares).sum(1) / queries)
+        return np.asarray((support * (above / np.maximum(below, 1.0))).sum(1) / queries)  # all are counts; above none there are none
 
     return {
         "accuracy": hits.sum(1) / queries,

@@ -123,9 +123,11 @@ def test_a_gpu_sees_few_numbers_of_tokens():
 def test_groups_hold_sentences_of_like_length():
     groups = group_by_length([20, 17, 16, 9, 9, 3])
     assert [group.shape for group in groups] == [(3, 20), (2, 9), (1, 3)]
-    assert groups[0].real.sum(1).tolist() == [20, 17, 16]
-    taken = torch.cat([group.places if group.taken is None else group.places[group.taken] for group in groups])
-    assert taken.tolist() == list(range(74))
+    assert [group.tokens for group in groups] == [53, 18, 3]
+    assert (groups[0].bias == 0).sum((1, 2)).tolist() == [20, 17, 16]
+    assert groups[0].bias.unique().tolist() == [float("-inf"), 0.0]
+    taken = [group.places if group.taken is None else group.places[group.taken] for group in groups]
+    assert [places.tolist() for places in taken] == [list(range(53)), list(range(18)), list(range(3))]
 
 
 @pytest.mark.parametrize(("change", "precision"), [("adapter", "fp32"), ("act", "fp32"), ("half", "fp32"), ("none", "fp16")])
