@@ -67,6 +67,12 @@ def test_bucc_is_kept_out_of_the_corpus_that_it_was_planted_from():
     for name in ("en_zh_whole", "en_zh_un", "en_zh_casict"):
         wanted = {"bucc2018_sample_zh", "bucc2018_training_zh", "bucc2018_test_zh", "tatoeba_zh"}
         assert wanted <= set(loaded.examples[name]["decontaminate"]), name
+    # Cut from the sets of all pairs, they would hold the English sides of the others, and keep these out, too.
+    assert all(
+        {file.split(".")[1] if "tatoeba" in file else file.split(".")[0] for file in loaded.corpora[name]["files"]}
+        <= {"cmn-eng", "bucc2018-zh-en"}
+        for name in wanted
+    )
 
 
 def test_phase_two_goes_on_from_phase_one_of_its_seed():
