@@ -45,10 +45,11 @@ QUERY = "SELECT bbName, bNumber, cNumber, vNumber, vText FROM bible WHERE bbName
 def clean(text: str, lang: str) -> str:
     """Return the text of a verse (rules in the module's docstring); may be empty."""
     if ":" in text:  # most verses are plain: what a pattern cannot be in, it need not look through
-        text = BRACKETED[1].sub("", BRACKETED[0].sub("", text))
+        for pattern in BRACKETED:
+            text = pattern.sub("", text)
     if "(" in text:
         text = NUMBERED.sub("", text)
-    if not text.isprintable() or any(mark in text for mark in "*#[]"):
+    if not text.isprintable() or MARKS.search(text):
         text = CONTROLS.sub(" ", MARKS.sub("", text))
     text = " ".join(text.split())
     if normalise(lang) in SPACELESS:

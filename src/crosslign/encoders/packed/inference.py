@@ -20,8 +20,6 @@ from torch.nn import functional
 from crosslign.devices import computed_in
 from crosslign.encoders.packed.packing import TYPES, Packed, is_plain, products
 
-FILLED = 256
-"""Number of tokens that a batch in bf16 is a multiple of: oneDNN writes code for each new number, a sixth of the time otherwise."""
 WRITTEN_OUT = 96
 """Up to this length attention is two batched products around a softmax; the fused kernel wins on longer sentences only."""
 
@@ -117,11 +115,6 @@ class PackedBackbone(Packed):
     def __init__(self, backbone: Any, precision: str, tokens: int = 2048, blocks: int | None = None) -> None:
         super().__init__(backbone, blocks)
         self.layers = [_Layer(layer, TYPES[precision], tokens) for layer in self.computed]
-        self.step = FILLED if precision == "bf16" else 1
-
-    def filled(self, tokens: int) -> int:
-        """Return the next multiple of `FILLED`, in bf16; the vectors are the same."""
-        return -(-tokens // self.step) * self.step
 
     def blocks(self, lengths: NDArray[np.int64]) -> Iterator[Callable[[Tensor], Tensor]]:
         """Yield the blocks for sentences of these lengths."""

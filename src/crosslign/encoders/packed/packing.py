@@ -118,7 +118,7 @@ class Packed(ABC):
         self.pooler = backbone.pooler if len(self.computed) == len(backbone.encoder.layer) else None
 
     def filled(self, tokens: int) -> int:
-        """Return how many tokens a batch of so many is to have: those that it has."""
+        """Return how many tokens a batch of so many is to have; the same on a CPU."""
         return tokens
 
     @abstractmethod

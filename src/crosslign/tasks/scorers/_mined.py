@@ -194,7 +194,8 @@ def _item_scores(gold: np.ndarray, predicted: np.ndarray, times: np.ndarray) -> 
     queries = times.sum(1)
 
     def weighted(above: np.ndarray, below: np.ndarray) -> np.ndarray:
-        return np.asarray((support * (above / np.maximum(below, 1.0))).sum(1) / queries)  # all are counts; above none there are none
+        shares = above / np.maximum(below, 1.0)  # of counts: where there are none below, there are none above
+        return np.asarray((support * shares).sum(1) / queries)
 
     return {
         "accuracy": hits.sum(1) / queries,
