@@ -17,11 +17,17 @@ from crosslign.provenance.verify import verify
 pytestmark = pytest.mark.workflow
 
 
-def planned(mini, *arguments, config=()):
-    """Return the rules that a dry run would start."""
+def planned_jobs(mini, *arguments, config=()):
+    """Return the number of jobs of each rule that a dry run would start."""
     said = mini.run("-n", *arguments, config=config).stdout
     jobs = re.search(r"^Job stats:\n.*?\n-.*?\n(.*?)\n\n", said, flags=re.MULTILINE | re.DOTALL)
-    return {line.split()[0] for line in jobs[1].splitlines()} - {"total", "all"} if jobs else set()
+    found = {line.split()[0]: int(line.split()[1]) for line in jobs[1].splitlines()} if jobs else {}
+    return {rule: number for rule, number in found.items() if rule not in ("total", "all")}
+
+
+def planned(mini, *arguments, config=()):
+    """Return the rules that a dry run would start."""
+    return set(planned_jobs(mini, *arguments, config=config))
 
 
 DAMAGED = (
@@ -133,3 +139,35 @@ def test_f32_an_edited_value_reruns_its_rules_and_no_others(copy, name):
 def test_f32_a_file_of_the_users_own_that_is_gone_once_it_was_copied_makes_nothing_anew(copy):
     shutil.rmtree(copy.folder / "resources" / "written")
     assert planned(copy) == set()
+
+
+PAPER, TASKS = "config/papers/faults.yaml", "config/tasks.yaml"
+
+
+def test_f32_a_further_run_on_a_tokenised_set_that_is_gone_trains_no_other_anew(undisturbed, copy):
+    before = {path: path.stat().st_mtime_ns for path in (copy.results / "systems" / "F-A-s42").rglob("*")}
+    assert not (copy.results / "tokenised").exists()
+    copy.edit(PAPER, "seeds: [42]", "seeds: [42, 43]")
+    once = {"tokenise": 1, "train_system": 1, "embed": 1, "score": 1}
+    assert planned_jobs(copy) == {**once, "make_table": 1}
+    copy.run()
+    assert {path: path.stat().st_mtime_ns for path in (copy.results / "systems" / "F-A-s42").rglob("*")} == before
+    assert not (copy.results / "tokenised").exists()
+    assert planned_jobs(copy) == {}
+    copy.edit(PAPER, "seeds: [42, 43]", "seeds: [42, 43, 44]")
+    copy.edit(PAPER, "1e-3", "2e-3")  # a reason of their own
+    assert planned_jobs(copy)["train_system"] == 3
+
+
+def test_f32_a_further_task_on_vectors_that_are_gone_scores_no_other_anew(copy):
+    copy.edit("config/corpora.yaml", "{name: sts_en.tsv}", "{name: sts_en.tsv, about_bytes: 900000000}")
+    (matrix,) = copy.results.glob("embeddings/**/sts_written.npy")
+    matrix.unlink()
+    assert planned_jobs(copy) == {}
+    task = (copy.folder / TASKS).read_text(encoding="utf-8").partition("tasks:\n")[2].replace("sts_written:", "again:", 1)
+    copy.edit(TASKS, "tasks:\n", f"tasks:\n{task}")
+    copy.edit(PAPER, "      - {label: mean,", "      - {label: again, task: again, subset: mono, metric: spearman}\n      - {label: mean,")
+    assert planned_jobs(copy) == {"embed_large": 1, "score": 1, "make_table": 1}
+    for _ in range(2):  # a reason of their own, one task after the other
+        copy.edit(TASKS, "mono: [en-en, de-de]", "mono: [en-en]")
+    assert planned_jobs(copy) == {"embed_large": 1, "score": 2, "make_table": 1}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from crosslign.jobs.engine import unknown_version
 from crosslign.slurm.executor import PatientExecutor
+from snakemake.dag import DAG
 from snakemake.executors.local import Executor as LocalExecutor
 from snakemake.jobs import GroupJob, Job
 from snakemake.persistence import PersistenceBase
@@ -16,6 +17,9 @@ from snakemake.sourcecache import LocalGitFile
 from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
 from snakemake_interface_executor_plugins.registry import ExecutorPluginRegistry
 from snakemake_interface_storage_plugins.registry import StoragePluginRegistry
+
+DERIVED_REASONS = ("output files have to be", "input files updated by")
+"""Beginnings of the reasons of a job that lie in other jobs, as Snakemake words them."""
 
 
 def quote_interpreter():
@@ -124,6 +128,50 @@ def rerun_by_lineage(described, changes):
     answer("has_outdated_metadata", lambda job: False)
     answer("input_changed", lambda job, file=None: ())
     answer("params_changed", changes)
+
+
+def spare_whole_readers(described):
+    """Replaces `DAG.update_needrun`, which runs all readers of a temporary file where one of them needs it: the others stay (issue 2328).
+
+    A system that is added would train all others that read its tokenised training set. A temporary file that is made again is what it
+    was; its readers with lineage run for a reason of their own, or where something else changes above them.
+    """
+    as_it_was = DAG.update_needrun
+
+    def by_itself(dag, job):
+        reason = dag.reason(job)
+        others = any(
+            not name.startswith(DERIVED_REASONS) for name in reason.get_names()
+        )
+        wanted = reason.missing_output and job in dag.targetjobs
+        return others or wanted or (reason.updated_input_run and not described(job))
+
+    async def update(dag, **given):
+        await as_it_was(dag, **given)
+        asked = set(dag._needrun)
+        changed = {job for job in asked if by_itself(dag, job)}
+        again, waiting = set(), list(changed)
+        while waiting:
+            job = waiting.pop()
+            for other, files in dag.dependencies[job].items():
+                if other in asked and other not in changed and other not in again:
+                    if gone := files & dag.reason(other).missing_output:
+                        (again if gone <= other.temp_output else changed).add(other)
+                        waiting.append(other)
+            for reader, files in dag.depending[job].items():
+                if reader in asked and reader not in changed:
+                    if job in changed or files - job.temp_output:
+                        changed.add(reader)
+                        waiting.append(reader)
+        for job in asked - again - changed:
+            dag._needrun.remove(job)
+            dag.reason(job).clear()
+            del dag._n_until_ready[job]
+        for job in dag._needrun:
+            dag._n_until_ready[job] = len(dag.dependencies[job].keys() & dag._needrun)
+        dag._len = len(dag._finished | dag._needrun)
+
+    DAG.update_needrun = update
 
 
 def drop_start_limit(scheduler):
