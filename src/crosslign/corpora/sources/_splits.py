@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePath
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from crosslign.errors import InputError
 from crosslign.files.checksums import copy_summed, sha256_file
 
 ROWS = 8192
+PART = "Remove the repository from the hub's cache and run the same command again; if its parts differ on the hub, name one file by `path`"
 
 
 def files_of(listed: Sequence[str], name: str, split: str, where: str) -> list[str]:
@@ -60,11 +62,12 @@ def join(paths: Sequence[str], get: Callable[[str], Path], rows: int | None, des
     if rows is None and len(paths) == 1:
         return copy_summed(get(paths[0]), dest)
     left = -1 if rows is None else rows
-    writer: pq.ParquetWriter | None = None
-    try:
+    with ExitStack() as writing:
+        writer: pq.ParquetWriter | None = None
         for path in paths if left else ():
-            with pq.ParquetFile(get(path)) as file:
-                writer = writer or pq.ParquetWriter(dest, file.schema_arrow, compression="zstd")
+            here = get(path)
+            with _usable(path), pq.ParquetFile(here) as file:
+                writer = writer or writing.enter_context(pq.ParquetWriter(dest, file.schema_arrow, compression="zstd"))
                 for batch in file.iter_batches(ROWS):
                     kept = batch if left < 0 else batch.slice(0, left)
                     writer.write_table(pa.Table.from_batches([kept]).cast(writer.schema))
@@ -73,7 +76,16 @@ def join(paths: Sequence[str], get: Callable[[str], Path], rows: int | None, des
                         break
             if not left:
                 break
-    finally:
-        if writer is not None:
-            writer.close()
     return sha256_file(dest)
+
+
+@contextmanager
+def _usable(path: str) -> Iterator[None]:
+    """Turn what pyarrow says of a damaged part, or of one with other columns than those before it, into an `InputError`."""
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        if getattr(error, "errno", None):  # of the disk
+            raise
+        why = str(error).splitlines()[0].rstrip(".")
+        raise InputError("a part of the split cannot be joined to the others", where=path, why=why, do=PART) from error

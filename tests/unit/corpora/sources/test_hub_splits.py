@@ -70,6 +70,19 @@ def test_files_are_joined_and_no_more_are_fetched_than_the_rows_lie_in(parts, tm
     assert total == sha256_file(tmp_path / "out")
 
 
+def test_a_part_that_is_damaged_or_has_other_columns_is_named(parts, tmp_path):
+    whole = (tmp_path / parts[1]).read_bytes()
+    damaged = [whole[:-40], b"", whole[:1000] + bytes(2000) + whole[3000:]]
+    for content in damaged:
+        (tmp_path / parts[1]).write_bytes(content)
+        with pytest.raises(InputError, match=rf"{parts[1]}: a part of the split cannot be joined"):
+            join(parts, lambda name: tmp_path / name, None, tmp_path / "out")
+    for columns in ({"m": [1]}, {"n": [1], "m": [1]}, {"n": ["a word"]}):
+        pq.write_table(pa.table(columns), tmp_path / parts[1])
+        with pytest.raises(InputError, match=rf"{parts[1]}: a part of the split cannot be joined"):
+            join(parts, lambda name: tmp_path / name, None, tmp_path / "out")
+
+
 def test_one_file_that_is_wanted_whole_keeps_the_publishers_bytes(parts, tmp_path):
     assert join(parts[:1], lambda name: tmp_path / name, None, tmp_path / "out") == sha256_file(tmp_path / parts[0])
 
