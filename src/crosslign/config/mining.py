@@ -324,12 +324,14 @@ def require_there(project: Project, name: str) -> None:
 
 
 def require_apart(outputs: Iterable[Path], read: Iterable[Path]) -> None:
-    """Check that no output takes the place of a file that is read.
+    """Check that no output takes the place of a file that is read, or of a folder.
 
     Raises:
-        InputError: names the file.
+        InputError: names the file or folder.
     """
     taken = {path.resolve() for path in outputs}
+    for folder in filter(Path.is_dir, taken):
+        raise InputError("the output is a folder", where=str(folder), do="Name a file in it: -o FILE")
     for file in read:
         if file.resolve() in taken:
             raise InputError("the output is one of the files that are read", where=str(file), do="Name another: -o FILE")

@@ -64,6 +64,7 @@ def test_two_files_become_pairs_beside_the_output_and_encoders_stay_in_the_cache
         (["a.txt", "b.txt", "-o", "p.tsv", "--recall", "90", "--plants", "a.txt", "b.txt"], "between 0 and 1, not 90"),
         (["a.txt", "b.txt", "-o", "p.tsv", "--plants", "gone.de", "b.txt"], "gone.de: file is missing"),
         (["a.txt", "none-*.gz", "-o", "p.tsv"], "none-*.gz: file is missing"),
+        (["a.txt", "b.txt", "-o", "../own", "--format", "tsv"], "own: the output is a folder"),
         (["a.txt", "b.txt", "-o", "p.tmx"], "tmx needs the two languages"),
         (["a.txt", "b.txt", "-o", "p.tsv", "--dry-run"], "--dry-run: an option of an entry, and these are two files"),
     ],
@@ -79,6 +80,7 @@ def test_what_cannot_be_is_said_before_anything_is_written(folder, capsys, argum
     [
         (["-o", "../own/b.txt", "--format", "tsv"], "b.txt: the output is one of the files that are read"),
         (["-o", "results/quick/mined/news.parquet"], "news.parquet: the output is one of the files that are read"),
+        (["-o", "config", "--format", "tsv"], "config: the output is a folder"),
         (["--format", "tmx"], "--format: the form of no output"),
         (["--threshold", "1", "--config", "scale"], "--config 'scale' has no value"),
     ],
@@ -89,6 +91,8 @@ def test_what_cannot_be_of_an_entry_is_said_before_it_is_mined(folder, capsys, a
     (folder / "config" / "config.yaml").write_text(f"scale: quick\nmine:\n  news: {entry}\n", encoding="utf-8")
     assert main(["mine", "news", *arguments]) == 2
     assert said in capsys.readouterr().err
+    assert main(["mine", "news", "-o", "a.txt/pairs.tsv"]) == 4  # a disk's error: a file, where a folder would be
+    assert "a.txt: cannot be written" in capsys.readouterr().err
 
 
 def test_another_way_to_a_threshold_takes_the_place_of_an_entrys(folder):

@@ -32,6 +32,7 @@ from crosslign.config.settings import own_file
 from crosslign.console import number_of
 from crosslign.durations import duration
 from crosslign.errors import InputError
+from crosslign.files.atomic import require_writable
 from crosslign.files.lineage import lineage_path
 from crosslign.files.records import read_json
 from crosslign.mining.expected import calibration_lines
@@ -263,6 +264,8 @@ class Mine:
         others = output_files(args.output.absolute(), args.format, langs) if args.output else {}
         read = [file for side in sides_of(recipe) for file in side_files(project, recipe, side)]
         require_apart(others.values(), [*read, project.paths.mined(name, "parquet")])
+        for folder in {output.parent for output in others.values()} if not args.dry_run else ():
+            require_writable(folder)
         # A profile for a cluster brings a configuration of its own, which a file that is named here takes the place of.
         file = args.configfile or own_file(args.directory, args.directory)
         command = [sys.executable, "-m", "snakemake", name, "--cores", args.cores or "all", "--configfile", str(file.resolve())]
