@@ -59,7 +59,7 @@ contest: $(VENV)/.installed
 	$(SNAKEMAKE) --config scale=contest 'papers=[contest]' 'targets=[contest_parallel]'
 
 contest-full: $(VENV)/.installed
-	$(SNAKEMAKE) --config scale=contest 'papers=[contest]' 'targets=[contest]'
+	$(SNAKEMAKE) --config scale=contest 'papers=[contest]' 'targets=[$(if $(CROSSLIGN_MIRROR),contest,contest_parallel,contest_tuned,contest_nli,contest_unlabelled,contest_e5)]'
 
 mirror: $(VENV)/.installed
 	$(SNAKEMAKE) --config 'papers=[mirror]' 'targets=[mirror_sets,mirror_geometry]'

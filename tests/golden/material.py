@@ -21,7 +21,6 @@ from crosslign.corpora import EVALUATIONS, READERS, Given
 from crosslign.corpora.build_evaluation import Tables
 from crosslign.corpora.columns import SIDES
 from crosslign.corpora.evaluation import Evaluation
-from crosslign.corpora.joined import join
 from crosslign.corpora.stand_ins._file import write_file
 from crosslign.corpora.stand_ins._sentences import load_sentences
 from crosslign.files import write_rows
@@ -143,12 +142,11 @@ def evaluation(name: str) -> Evaluation:
     """Return an evaluation set of few items."""
     entry = project().corpora[name]
     langs = entry.get("langs", ())
-    if "of" in entry:
-        return join(name, {part: evaluation(part) for part in entry["of"]}, langs)
+    others = {part: evaluation(part) for part in entry.get("of", [])}
     named = {one: corpus_file(one) for one in graph.corpus_references(project(), name)}
     tables = Tables(named, {*langs, entry.get("options", {}).get("pivot", "en")} if langs else ())
-    read = EVALUATIONS.get(entry["reader"])
-    return read(Given(files_of(name), tables, name, langs, ITEMS, entry.get("seed", 42)), **entry.get("options", {}))
+    read = EVALUATIONS.get(entry.get("reader", "joined"))
+    return read(Given(files_of(name), tables, name, langs, ITEMS, entry.get("seed", 42), others), **entry.get("options", {}))
 
 
 @functools.cache

@@ -83,7 +83,7 @@ def stand_ins(kept):
 
 def _catalog(kind_is_evaluation: bool):
     for name, entry in project().corpora.items():
-        if "reader" in entry and (entry["kind"] == "evaluation") == kind_is_evaluation and _read(name):
+        if (entry["kind"] == "evaluation") == kind_is_evaluation and _read(name):
             yield name, entry
 
 
@@ -116,7 +116,10 @@ def _dataset():
 
 def evaluations(kept):
     """Evaluation sets that together use every option of every reader."""
-    entries = [(e["reader"], name, dict(e.get("options", {}))) for name, e in _catalog(True)]
+    entries = [
+        (e.get("reader", "joined"), name, {**e.get("options", {}), **({"of": len(e["of"]) > 1} if "of" in e else {})})
+        for name, e in _catalog(True)
+    ]
     for reader, label, _ in cover("corpora.evaluations", entries, kept):
         others = frozenset(behind_corpora([label]) - {f"crosslign.corpora.evaluations.{reader}"})
         yield f"corpora.evaluations/{reader}", label, Case(partial(_evaluation, label), others)

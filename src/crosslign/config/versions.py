@@ -40,7 +40,7 @@ def _implementations(rule: str, recipe: Any, tasks: Mapping[str, Any]) -> Named:
             yield "encoders.formats", entry.get("format", "transformers_folder")
         case "build_corpus" | "filter_shards" | "build_evaluation":
             seam = "evaluations" if rule == "build_evaluation" else "readers"
-            yield from ((f"corpora.{seam}", entry[key]) for key in ("reader",) if key in entry)
+            yield from ((f"corpora.{seam}", reader) for reader in [entry.get("reader", "joined" if "of" in entry else "")] if reader)
             yield from _filters(entry)
         case "build_view":
             yield "views.builders", entry["builder"]

@@ -6,7 +6,7 @@ Each registry is one extension point; an implementation is found by the name tha
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -43,6 +43,7 @@ class Given:
         langs: languages to keep; all where empty.
         limit: upper bound on the items of a subset, which are then evenly spread over the file; None for all.
         seed: of every draw.
+        parts: the sets in `of`, by id, for the reader that joins or cuts them.
     """
 
     files: Mapping[str, Path]
@@ -51,6 +52,7 @@ class Given:
     langs: Sequence[str] = ()
     limit: int | None = None
     seed: int = 42
+    parts: Mapping[str, Evaluation] = field(default_factory=dict)
 
 
 class EvaluationReader(Protocol):

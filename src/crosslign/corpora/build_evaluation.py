@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 from crosslign.corpora import EVALUATIONS, Given
 from crosslign.corpora.columns import SIDES, kind_of
 from crosslign.corpora.evaluation import Evaluation
-from crosslign.corpora.joined import join
 from crosslign.corpora.pipeline import PIVOT
 from crosslign.errors import InputError
 from crosslign.files import iter_rows
@@ -77,16 +76,13 @@ def build_evaluation(
     Raises:
         InputError: the reader's own; no text or no item is there.
     """
-    langs = entry.get("langs", ())
-    if "of" in entry:
-        evaluation = join(name, {part: Evaluation.read(tables) for part, tables in parts.items()}, langs)
-    else:
-        read = EVALUATIONS.get(entry["reader"], where=name)
-        options = entry.get("options", {})
-        tables = Tables(corpora, {*langs, options.get("pivot", PIVOT)} if langs else ())
-        evaluation = read(Given(files, tables, name, langs, limit, entry.get("seed", SEED)), **options)
+    langs, options = entry.get("langs", ()), entry.get("options", {})
+    read = EVALUATIONS.get(entry.get("reader", "joined"), where=name)
+    tables = Tables(corpora, {*langs, options.get("pivot", PIVOT)} if langs else ())
+    others = {part: Evaluation.read(paths) for part, paths in parts.items()}
+    evaluation = read(Given(files, tables, name, langs, limit, entry.get("seed", SEED), others), **options)
     if not evaluation.texts.num_rows or not evaluation.items.num_rows:
-        raise InputError("the evaluation set is empty", where=name, do="Check that files, languages and options fit the reader")
+        raise InputError("the evaluation set is empty", where=name, do="Check that files, languages (of both sides) and options fit")
     evaluation.write(out)
     return {
         "rows": evaluation.texts.num_rows,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from crosslign.errors import InputError
 from crosslign.files import read_rows, write_rows
@@ -54,6 +55,10 @@ class Evaluation:
             if text not in known:
                 raise InputError(f"item {item!r} points at text {text!r}, which is not there", where=str(paths["items"]))
         return cls(texts, items, gold)
+
+    def one_split(self, split: str) -> Evaluation:
+        """Return the set with the items and gold of one split alone; the texts stay, so that rows of a matrix keep their places."""
+        return Evaluation(self.texts, *(table.filter(pc.equal(table["split"], split)) for table in (self.items, self.gold)))
 
 
 @dataclass

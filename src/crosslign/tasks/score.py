@@ -17,7 +17,6 @@ import pyarrow as pa
 from crosslign.config.entry_keys import options_of
 from crosslign.console import number_of
 from crosslign.corpora.evaluation import Evaluation
-from crosslign.corpora.joined import one_split
 from crosslign.errors import InputError
 from crosslign.files import read_json, write_json, write_rows
 from crosslign.files.rows import SCHEMAS
@@ -155,7 +154,7 @@ def score_with_resamples(
         InputError: rows and texts differ in number, a vector has no direction, gold names unknown items, or `main` names no record.
     """
     splits = task.get("splits", {})
-    sets = {role: one_split(sets[role], splits[role]) if role in splits else sets[role] for role in outputs}
+    sets = {role: sets[role].one_split(splits[role]) if role in splits else sets[role] for role in outputs}
     data = TaskData(name, {role: TextSet(role, sets[role], outputs[role]) for role in sorted(outputs)}, task.get("averages", {}), machine)
     measures = checked_measures(task["scorer"], SCORERS.get(task["scorer"], where=f"task {name!r}")(data, **options_of("tasks", task)))
     measures += averages_of(measures, data.averages)

@@ -2,8 +2,12 @@
 
 import pytest
 
+from crosslign.corpora import EVALUATIONS, Given
 from crosslign.corpora.evaluation import EvaluationBuilder
-from crosslign.corpora.joined import join, one_split
+
+
+def join(name, parts, langs=()):
+    return EVALUATIONS.get("joined")(Given({}, {}, name, langs, parts=parts))
 
 
 def small(name, pairs, lang="de", split="test"):
@@ -18,7 +22,7 @@ def small(name, pairs, lang="de", split="test"):
 def spelled(evaluation, split=None):
     """Items and links with their strings in place of ids."""
     text = {row["text_id"]: (row["lang"], row["text"]) for row in evaluation.texts.to_pylist()}
-    chosen = evaluation if split is None else one_split(evaluation, split)
+    chosen = evaluation if split is None else evaluation.one_split(split)
     items = [(row["item_id"], row["subset"], row["role"], text[row["text_id"]]) for row in chosen.items.to_pylist()]
     links = [(row["subset"], row["left"], row["right"], row["score"]) for row in chosen.gold.to_pylist()]
     return items, links
@@ -38,7 +42,7 @@ def test_a_joined_set_holds_each_part_whole_and_each_string_once():
 
 def test_one_split_keeps_the_rows_of_the_matrix():
     both = join("both", {"first": FIRST, "second": SECOND})
-    assert one_split(both, "second").texts.equals(both.texts)
+    assert both.one_split("second").texts.equals(both.texts)
 
 
 def test_a_cut_set_keeps_its_splits_and_loses_links_without_an_end():
@@ -49,9 +53,30 @@ def test_a_cut_set_keeps_its_splits_and_loses_links_without_an_end():
         mixed.link(lang, "l", "r", split="dev")
     cut = join("cut", {"mixed": mixed.build()}, ["de", "en"])
     items, links = spelled(cut, "dev")
-    assert [(subset, role) for _, subset, role, _ in items] == [("de", "source"), ("de", "target"), ("fr", "target")]
+    assert [(subset, role) for _, subset, role, _ in items] == [("de", "source"), ("de", "target")]
     assert links == [("de", "l", "r", 1.0)]
     assert sorted(cut.texts["lang"].to_pylist()) == ["de", "en"]
+
+
+def test_a_cut_set_has_no_text_of_the_other_side_of_subsets_that_it_leaves_out():
+    parts = {lang: [(f"{lang} {n}", f"en of {lang} {n}") for n in range(3)] for lang in ("de", "fr")}
+    mixed = join("all", {lang: small(lang, pairs, lang) for lang, pairs in parts.items()})
+    cut = join("cut", {"all": mixed}, ["de", "en"])
+    assert sorted(cut.texts["text"].to_pylist()) == sorted(text for pair in parts["de"] for text in pair)
+
+
+def test_a_subset_of_one_role_is_cut_to_its_items_in_the_languages():
+    builder = EvaluationBuilder("labelled")
+    for lang in ("de", "en", "fr"):
+        builder.item(lang, "topics", "sentence", lang, f"a sentence in {lang}", label=[1])
+    assert sorted(join("cut", {"labelled": builder.build()}, ["de", "fr"]).texts["lang"].to_pylist()) == ["de", "fr"]
+
+
+@pytest.mark.parametrize("named", ["deu-Latn", "deu_Latn"])
+def test_languages_with_a_script_are_found_however_they_are_written(named):
+    of_scripts = small("flores", [("eins", "one")], lang="deu_Latn")
+    assert [row["text"] for row in join("cut", {"flores": of_scripts}, [named, "en"]).texts.to_pylist()] == ["eins", "one"]
+    assert not join("cut", {"flores": of_scripts}, ["deu-Cyrl", "en"]).items.num_rows
 
 
 @pytest.mark.parametrize("order", [("first", "second"), ("second", "first")])
