@@ -13,8 +13,8 @@ from crosslign.config.yaml_files import YamlFile, where_of
 from crosslign.errors import InputError
 from crosslign.registry import nearest
 
-KINDS = ("own", "equal")
-"""Comparisons of a claim: at the paper's own recipe, and at equal budget."""
+KINDS = ("own", "equal", "equal_other")
+"""Comparisons of a claim: at the paper's own recipe, at equal budget, and at equal budget from another base encoder."""
 
 
 def _row(table: Mapping[str, Any], named: str) -> list[int]:

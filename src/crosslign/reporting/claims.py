@@ -31,7 +31,7 @@ MEANING = (
     "above zero; refuted: below; undecided: it holds zero, and the smallest difference that would have shown is named. `crosslign claims` "
     "makes this page from the scores that are there; the target `claims` builds them first."
 )
-TITLES = {"own": "the paper's recipe", "equal": "equal budget"}
+TITLES = {"own": "the paper's recipe", "equal": "equal budget", "equal_other": "equal budget, another encoder"}
 
 
 @dataclass(frozen=True)
