@@ -13,6 +13,7 @@ import pytest
 from crosslign.provenance.discard import discard
 from crosslign.provenance.settle import settle
 from crosslign.provenance.verify import verify
+from crosslign.registry import version_of
 
 pytestmark = pytest.mark.workflow
 
@@ -94,9 +95,10 @@ def test_f31_a_raised_version_reruns_what_depends_on_it_and_an_edit_without_it_n
     assert "Nothing to be done" in copy.run("-n", **environment).stdout
     path.write_text(path.read_text(encoding="utf-8") + "\nCHANGED = 1\n", encoding="utf-8")
     assert "Nothing to be done" in copy.run("-n", **environment).stdout
-    path.write_text(path.read_text(encoding="utf-8").replace("version=1", "version=2"), encoding="utf-8")
+    now = version_of("crosslign.tasks.scorers.sts")
+    path.write_text(path.read_text(encoding="utf-8").replace(f"version={now}", f"version={now + 1}"), encoding="utf-8")
     said = copy.run("-n", **environment).stdout
-    assert re.search(r"before: sts@1 +now: sts@2", said)
+    assert re.search(rf"before: sts@{now} +now: sts@{now + 1}", said)
     assert set(re.findall(r"^(score|make_table|embed|train_system|build_\w+|fetch|prepare_encoder) +\d+$", said, flags=re.MULTILINE)) == {
         "score",
         "make_table",
@@ -154,7 +156,9 @@ def test_f32_a_further_run_on_a_tokenised_set_that_is_gone_trains_no_other_anew(
     assert {path: path.stat().st_mtime_ns for path in (copy.results / "systems" / "F-A-s42").rglob("*")} == before
     assert not (copy.results / "tokenised").exists()
     assert planned_jobs(copy) == {}
+    shutil.rmtree(copy.results / "systems" / "F-A-s43")  # its score is there: nobody asks for it
     copy.edit(PAPER, "seeds: [42, 43]", "seeds: [42, 43, 44]")
+    assert planned_jobs(copy) == {**once, "make_table": 1}
     copy.edit(PAPER, "1e-3", "2e-3")  # a reason of their own
     assert planned_jobs(copy)["train_system"] == 3
 

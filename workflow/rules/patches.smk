@@ -140,11 +140,13 @@ def spare_whole_readers(described):
 
     def by_itself(dag, job):
         reason = dag.reason(job)
-        others = any(
-            not name.startswith(DERIVED_REASONS) for name in reason.get_names()
-        )
-        wanted = reason.missing_output and job in dag.targetjobs
-        return others or wanted or (reason.updated_input_run and not described(job))
+        wanted = job in dag.targetjobs and (reason.missing_output or not job.output)
+        names = reason.get_names()
+        return wanted or any(not name.startswith(DERIVED_REASONS) for name in names)
+
+    def undescribed(job):
+        there = any(Path(path).exists() for path in job.output)
+        return not job.output or (there and not described(job))
 
     async def update(dag, **given):
         await as_it_was(dag, **given)
@@ -154,17 +156,21 @@ def spare_whole_readers(described):
         while waiting:
             job = waiting.pop()
             for other, files in dag.dependencies[job].items():
-                if other in asked and other not in changed and other not in again:
-                    if gone := files & dag.reason(other).missing_output:
-                        (again if gone <= other.temp_output else changed).add(other)
+                if other in asked and other not in changed:
+                    gone = files & dag.reason(other).missing_output
+                    kind = again if gone <= other.temp_output else changed
+                    if gone and other not in kind:
+                        kind.add(other)
                         waiting.append(other)
             for reader, files in dag.depending[job].items():
                 if reader in asked and reader not in changed:
-                    if job in changed or files - job.temp_output:
+                    news = job in changed or files - job.temp_output
+                    if news or undescribed(reader):
                         changed.add(reader)
                         waiting.append(reader)
         for job in asked - again - changed:
             dag._needrun.remove(job)
+            dag._checkpoint_jobs.discard(job)
             dag.reason(job).clear()
             del dag._n_until_ready[job]
         for job in dag._needrun:

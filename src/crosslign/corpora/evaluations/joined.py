@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from crosslign.corpora import EVALUATIONS, Given
 from crosslign.corpora.evaluation import Evaluation
+from crosslign.errors import InputError
 from crosslign.files.rows import SCHEMAS
 
 
@@ -21,14 +22,22 @@ def read(given: Given) -> Evaluation:
 
     Args:
         given.parts: the sets by id, in the order in which their texts are numbered.
-        given.langs: languages to keep, with `-` or `_` before a script (`deu-Latn`); all, when empty. A subset that loses all items of a
-            role, such as the other side of its pairs, goes whole; else items in other languages go, and gold links that name them.
+        given.langs: languages to keep, with `-` or `_` before a script (`deu-Latn`); all, when empty. Items in other languages go, gold
+            links that name them, and items whose links all go; a subset that loses all items of a role goes whole.
+
+    Raises:
+        InputError: no part; a part of which nothing is left.
     """
+    if not given.parts:
+        raise InputError("no corpus to join", where=given.name, do="Name evaluation corpora by `of`, without a reader")
     numbers: dict[tuple[str, str, str | None], int] = {}
     items, gold = [], []
     for part, evaluation in given.parts.items():
         split = part if len(given.parts) > 1 else None
         kept, links = _cut(evaluation, given.langs)
+        if evaluation.items.num_rows and not kept.num_rows:
+            why = f"its languages: {', '.join(sorted(set(evaluation.texts['lang'].to_pylist())))}"
+            raise InputError(f"{part} has nothing in these languages", where=given.name, why=why, do="Name both sides of a pair in `langs`")
         strings = dict(zip(evaluation.texts["text_id"].to_pylist(), _strings(evaluation.texts), strict=True))
         texts = [f"{given.name}:{numbers.setdefault(strings[text], len(numbers))}" for text in kept["text_id"].to_pylist()]
         items.append(_replace(kept, "text_id", texts) if split is None else _replace(_replace(kept, "text_id", texts), "split", split))
@@ -51,12 +60,17 @@ def _cut(evaluation: Evaluation, langs: Sequence[str]) -> tuple[pa.Table, pa.Tab
     texts = evaluation.texts.filter(pc.is_in(written, value_set=pa.array(sorted({lang.replace("_", "-") for lang in langs}))))
     items = evaluation.items.filter(pc.is_in(evaluation.items["text_id"], value_set=texts["text_id"].combine_chunks()))
     torn = {(subset, split) for subset, split, _ in _roles(evaluation.items) - _roles(items)}
-    places = zip(items["subset"].to_pylist(), items["split"].to_pylist(), strict=True)
-    items = items.filter(pa.array([place not in torn for place in places], pa.bool_()))
-    ends = set(zip(*(items[c].to_pylist() for c in ("subset", "split", "item_id")), strict=True))
-    rows = evaluation.gold.to_pylist()
-    left = [all((row["subset"], row["split"], row[side]) in ends for side in ("left", "right")) for row in rows]
+    items = items.filter(pa.array([place[:2] not in torn for place in _places(items)], pa.bool_()))
+    cut = set(_places(evaluation.items)) - set(_places(items))
+    links = [[(row["subset"], row["split"], row[side]) for side in ("left", "right")] for row in evaluation.gold.to_pylist()]
+    left = [cut.isdisjoint(ends) for ends in links]
+    alone = {end for ends in links for end in ends} - {end for ends, stays in zip(links, left, strict=True) if stays for end in ends}
+    items = items.filter(pa.array([place not in alone for place in _places(items)], pa.bool_()))
     return items, evaluation.gold.filter(pa.array(left, pa.bool_()))
+
+
+def _places(items: pa.Table) -> list[tuple[str, str, str]]:
+    return list(zip(*(items[column].to_pylist() for column in ("subset", "split", "item_id")), strict=True))
 
 
 def _roles(items: pa.Table) -> set[tuple[str, str, str]]:

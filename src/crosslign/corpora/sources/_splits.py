@@ -84,7 +84,7 @@ def _usable(path: str) -> Iterator[None]:
     """Turn what pyarrow says of a damaged part, or of one with other columns than those before it, into an `InputError`."""
     try:
         yield
-    except (ValueError, OSError) as error:
+    except (pa.ArrowException, ValueError, OSError) as error:
         if getattr(error, "errno", None):  # of the disk
             raise
         why = str(error).splitlines()[0].rstrip(".")

@@ -4,6 +4,7 @@ import pytest
 
 from crosslign.corpora import EVALUATIONS, Given
 from crosslign.corpora.evaluation import EvaluationBuilder
+from crosslign.errors import InputError
 
 
 def join(name, parts, langs=()):
@@ -76,7 +77,23 @@ def test_a_subset_of_one_role_is_cut_to_its_items_in_the_languages():
 def test_languages_with_a_script_are_found_however_they_are_written(named):
     of_scripts = small("flores", [("eins", "one")], lang="deu_Latn")
     assert [row["text"] for row in join("cut", {"flores": of_scripts}, [named, "en"]).texts.to_pylist()] == ["eins", "one"]
-    assert not join("cut", {"flores": of_scripts}, ["deu-Cyrl", "en"]).items.num_rows
+    with pytest.raises(InputError, match="cut: flores has nothing in these languages; its languages: deu_Latn, en"):
+        join("cut", {"flores": of_scripts}, ["deu-Cyrl", "en"])
+    with pytest.raises(InputError, match="cut: no corpus to join"):
+        join("cut", {})
+
+
+def test_a_cut_of_a_subset_of_several_languages_keeps_no_half_pair_and_what_was_never_linked():
+    builder = EvaluationBuilder("all")
+    for lang in ("de", "fr"):
+        builder.item(f"{lang} l", "all", "first", lang, f"{lang} eins")
+        builder.item(f"{lang} r", "all", "second", "en", f"one of {lang}")
+        builder.link("all", f"{lang} l", f"{lang} r")
+    builder.item("alone", "all", "second", "en", "of no pair")
+    builder.link("all", "de l", "elsewhere")  # an answer that lies in another set
+    items, links = spelled(join("cut", {"all": builder.build()}, ["de", "en"]))
+    assert [item for item, *_ in items] == ["de l", "de r", "alone"]
+    assert [link[1:3] for link in links] == [("de l", "de r"), ("de l", "elsewhere")]
 
 
 @pytest.mark.parametrize("order", [("first", "second"), ("second", "first")])
