@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from crosslign.config import graph
+from crosslign.config.catalog import reader_of
 from crosslign.config.entry_keys import options_of
 from crosslign.config.load import load_project
 from crosslign.config.settings import read_settings
@@ -145,7 +146,7 @@ def evaluation(name: str) -> Evaluation:
     others = {part: evaluation(part) for part in entry.get("of", [])}
     named = {one: corpus_file(one) for one in graph.corpus_references(project(), name)}
     tables = Tables(named, {*langs, entry.get("options", {}).get("pivot", "en")} if langs else ())
-    read = EVALUATIONS.get(entry.get("reader", "joined"))
+    read = EVALUATIONS.get(reader_of(entry))
     return read(Given(files_of(name), tables, name, langs, ITEMS, entry.get("seed", 42), others), **entry.get("options", {}))
 
 

@@ -32,6 +32,7 @@ from material import (
 )
 
 from crosslign.config import graph
+from crosslign.config.catalog import reader_of
 from crosslign.config.entry_keys import options_of
 from crosslign.corpora import EVALUATIONS, READERS, STAND_INS, Given
 from crosslign.corpora.pipeline import Pipeline
@@ -117,8 +118,7 @@ def _dataset():
 def evaluations(kept):
     """Evaluation sets that together use every option of every reader."""
     entries = [
-        (e.get("reader", "joined"), name, {**e.get("options", {}), **({"of": len(e["of"]) > 1} if "of" in e else {})})
-        for name, e in _catalog(True)
+        (reader_of(e), name, {**e.get("options", {}), **({"of": len(e["of"]) > 1} if "of" in e else {})}) for name, e in _catalog(True)
     ]
     for reader, label, _ in cover("corpora.evaluations", entries, kept):
         others = frozenset(behind_corpora([label]) - {f"crosslign.corpora.evaluations.{reader}"})

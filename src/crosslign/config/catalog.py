@@ -18,6 +18,11 @@ RAW = "https://raw.githubusercontent.com/"
 """Where GitHub gives a single file of a repository at a commit."""
 
 
+def reader_of(entry: Mapping[str, Any]) -> str:
+    """Return the reader of a corpus: `joined` of an evaluation corpus that is made of others; empty where the entry says nothing."""
+    return "joined" if "of" in entry else str(entry.get("reader", ""))
+
+
 def source_kind(source: Mapping[str, Any]) -> str:
     """Return which kind of source a catalog entry is: the one of its keys that is in `SOURCE_KINDS`."""
     return next(name for name in SOURCE_KINDS if name in source)

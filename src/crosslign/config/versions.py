@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from crosslign.config.catalog import SOURCE_KINDS
+from crosslign.config.catalog import SOURCE_KINDS, reader_of
 from crosslign.registry import version_of
 
 Named = Iterator[tuple[str, str]]
@@ -40,7 +40,7 @@ def _implementations(rule: str, recipe: Any, tasks: Mapping[str, Any]) -> Named:
             yield "encoders.formats", entry.get("format", "transformers_folder")
         case "build_corpus" | "filter_shards" | "build_evaluation":
             seam = "evaluations" if rule == "build_evaluation" else "readers"
-            yield from ((f"corpora.{seam}", reader) for reader in [entry.get("reader", "joined" if "of" in entry else "")] if reader)
+            yield from ((f"corpora.{seam}", reader) for reader in filter(None, [reader_of(entry)]))
             yield from _filters(entry)
         case "build_view":
             yield "views.builders", entry["builder"]

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from crosslign.config.catalog import reader_of
 from crosslign.corpora import EVALUATIONS, Given
 from crosslign.corpora.columns import SIDES, kind_of
 from crosslign.corpora.evaluation import Evaluation
@@ -77,7 +78,7 @@ def build_evaluation(
         InputError: the reader's own; no text or no item is there.
     """
     langs, options = entry.get("langs", ()), entry.get("options", {})
-    read = EVALUATIONS.get(entry.get("reader", "joined"), where=name)
+    read = EVALUATIONS.get(reader_of(entry), where=name)
     tables = Tables(corpora, {*langs, options.get("pivot", PIVOT)} if langs else ())
     others = {part: Evaluation.read(paths) for part, paths in parts.items()}
     evaluation = read(Given(files, tables, name, langs, limit, entry.get("seed", SEED), others), **options)
