@@ -114,14 +114,19 @@ class EvaluationBuilder:
         """Return the evaluation corpus.
 
         Raises:
-            InputError: half a character (an escaped surrogate in JSON), which no file of text can hold.
+            InputError: half a character (an escaped surrogate in JSON), which no file of text can hold; two items of one id.
         """
         texts = [{"text_id": i, "lang": lang, "text": text, "pair_text": pair} for (lang, text, pair), i in self._texts.items()]
         try:
-            return Evaluation(
+            evaluation = Evaluation(
                 pa.Table.from_pylist(texts, schema=SCHEMAS["texts"]),
                 pa.Table.from_pylist(self._items, schema=items_schema(any(item["cluster"] for item in self._items))),
                 pa.Table.from_pylist(self._gold, schema=SCHEMAS["gold"]),
             )
         except UnicodeEncodeError as error:
             raise InputError("a text with half a character", where=self.name, why=f"found {ascii(error.object)[:80]}") from error
+        counts = evaluation.items.group_by(["subset", "split", "role", "item_id"]).aggregate([([], "count_all")])
+        for twice in counts.filter(pc.greater(counts["count_all"], 1)).slice(0, 1).to_pylist():
+            do = "Give each file once, and those of one split"
+            raise InputError(f"two items have the id {twice['item_id']!r}", where=f"{self.name}, subset {twice['subset']!r}", do=do)
+        return evaluation

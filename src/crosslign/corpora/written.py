@@ -76,13 +76,13 @@ def files_by_lang(files: Mapping[str, Path], kind: str, langs: list[str], where:
     """Return the path of each language's `<kind>_<lang>.tsv`; all languages there are, when `langs` is empty.
 
     Raises:
-        InputError: a language has no file.
+        InputError: a language has no file, or two.
     """
     found: dict[str, Path] = {}
     for name, path in files.items():
         match = FILE_NAME.fullmatch(name.rsplit("/", 1)[-1])
-        if match and match[1] == kind:
-            found[match[2]] = path
+        if match and match[1] == kind and found.setdefault(match[2], path) is not path:
+            raise InputError(f"two files {match[0]}", where=where, why=f"{found[match[2]]} and {path}")
     wanted = langs or sorted(found)
     for lang in wanted:
         if lang not in found:

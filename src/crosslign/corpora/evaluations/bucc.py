@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -9,9 +10,10 @@ from crosslign.corpora import EVALUATIONS, Given
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.evaluations._aligned import evenly
 from crosslign.corpora.readers._lines import check_text, read_lines
-from crosslign.corpora.readers._parts import TextFile, all_parts, is_archive
+from crosslign.corpora.readers._parts import TextFile, all_parts, is_archive, named_parts
 from crosslign.errors import InputError
 
+NAME = re.compile(r"(?:^|/)([^/]+-en\.[^/]+)$")
 SPLITS = ("sample", "training", "test")
 Side = dict[str, str]
 """Sentence by id, in file order."""
@@ -38,17 +40,18 @@ def read(given: Given, *, split: str) -> Evaluation:
     if split not in SPLITS:
         raise InputError(f"unknown split {split!r}", where=given.name, why=f"allowed: {', '.join(SPLITS)}")
     builder = EvaluationBuilder(given.name)
-    found = _parts(given.files, split)
+    found = _parts(given.files, split, given.name)
     for lang in given.langs:
         if lang != "en":
             _add(builder, f"{lang}-en", found, split, given.limit, given.name)
     return builder.build()
 
 
-def _parts(files: Mapping[str, Path], split: str) -> dict[str, TextFile]:
-    """Return files, and members of the split's archives, by the last part of their names."""
-    parts = all_parts({name: path for name, path in files.items() if not is_archive(name) or f".{split}" in name})
-    return {Path(part.name).name: part for part in parts}
+def _parts(files: Mapping[str, Path], split: str, where: str) -> dict[str, TextFile]:
+    """Return files, and members of archives that name no other split, by the last part of their names."""
+    others = [f".{other}" for other in SPLITS if other != split]
+    chosen = {name: path for name, path in files.items() if not (is_archive(name) and any(other in name for other in others))}
+    return {name: part for (name,), part in named_parts(all_parts(chosen), NAME, where).items()}
 
 
 def _side(part: TextFile) -> Side:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Annotated, Literal
 
 from crosslign.console import number_of
@@ -12,7 +11,7 @@ from crosslign.corpora import EVALUATIONS, Given
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.evaluations._aligned import evenly
 from crosslign.corpora.readers._lines import check_text, read_lines
-from crosslign.corpora.readers._parts import TextFile, all_parts
+from crosslign.corpora.readers._parts import TextFile, all_parts, named_parts
 from crosslign.errors import InputError
 from crosslign.options import MinLen
 from crosslign.registry import nearest
@@ -41,7 +40,8 @@ def read(
     Raises:
         InputError: a language or a part without its file, an empty line, files of unequal length.
     """
-    found = _found(given.files, parts)
+    files = all_parts(given.files)
+    found = _found(files, parts, given.name)
     chosen = [lang.replace("-", "_") for lang in given.langs] or sorted(found)
     for lang in [pivot, *chosen]:
         lacking = [part for part in parts if part not in found.get(lang, {})]
@@ -50,7 +50,7 @@ def read(
     builder = EvaluationBuilder(given.name)
     target = _sentences(found[pivot], parts)
     kept = [list(target)[index] for index in evenly(len(target), given.limit)]
-    articles = _articles(given.files, parts)
+    articles = _articles(files, parts, given.name)
     for lang in chosen:
         if lang == pivot:
             continue
@@ -68,12 +68,12 @@ def read(
     return builder.build()
 
 
-def _found(files: Mapping[str, Path], parts: Sequence[str]) -> dict[str, dict[str, TextFile]]:
+def _found(files: Sequence[TextFile], parts: Sequence[str], where: str) -> dict[str, dict[str, TextFile]]:
     """Return the file of each language and part."""
     found: dict[str, dict[str, TextFile]] = {}
-    for file in all_parts(files):
-        if (match := NAME.search(file.name)) and match[2] in parts:
-            found.setdefault(match[1], {})[match[2]] = file
+    for (lang, part), file in named_parts(files, NAME, where).items():
+        if part in parts:
+            found.setdefault(lang, {})[part] = file
     return found
 
 
@@ -87,9 +87,9 @@ def _unequal(
     return InputError("languages have unequal numbers of lines", where=found[short][part].at(int(line)), why=why)
 
 
-def _articles(files: Mapping[str, Path], parts: Sequence[str]) -> dict[str, str]:
+def _articles(files: Sequence[TextFile], parts: Sequence[str], where: str) -> dict[str, str]:
     """Return the address of the article of each sentence, by `<part>:<line>`, from `metadata_<part>.tsv`; none where that is not there."""
-    found = {match[1]: file for file in all_parts(files) if (match := METADATA.search(file.name)) and match[1] in parts}
+    found = {part: file for (part,), file in named_parts(files, METADATA, where).items() if part in parts}
     rows = ((part, number, line) for part, file in found.items() for number, line in read_lines(file))
     return {f"{part}:{number - 1}": line.partition("\t")[0] for part, number, line in rows if number > 1}
 

@@ -16,11 +16,11 @@ from crosslign.corpora import EVALUATIONS, Given
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.readers._json import in_form, records, value
 from crosslign.corpora.readers._mentions import description, query
-from crosslign.corpora.readers._parts import TextFile, all_parts
+from crosslign.corpora.readers._parts import TextFile, all_parts, named_parts
 from crosslign.errors import InputError
 
-ENTITIES = re.compile(r"candidate(_set)?_entities\.jsonl(\.gz)?$")
-MENTIONS = re.compile(r"wikinews_mentions-(?:(?P<lang>[a-z]{2,3})-)?(?P<split>\w+)\.jsonl(\.gz)?$")
+ENTITIES = re.compile(r"candidate(?:_set)?_entities\.jsonl$")
+MENTIONS = re.compile(r"wikinews_mentions-(?:(?P<lang>[a-z]{2,3})-)?(?P<split>\w+)\.jsonl$")
 Chosen = tuple[str, str, str, str]
 """Language, id, query and id of the entity of a mention."""
 UNKNOWN = "und"
@@ -47,8 +47,8 @@ def read(given: Given, *, part: Literal["mentions", "entities"], split: str = "t
         InputError: a file is missing, a record of another form, an id twice, a mention that lies in no sentence.
     """
     parts = all_parts(given.files)
-    mentions = [(p, match["lang"] or "") for p in parts if (match := MENTIONS.search(p.name)) and match["split"] == split]
-    entities = next((p for p in parts if ENTITIES.search(p.name)), None)
+    mentions = [(p, lang or "") for (lang, of), p in named_parts(parts, MENTIONS, given.name).items() if of == split]
+    entities = named_parts(parts, ENTITIES, given.name).get(())
     if not mentions or entities is None:
         lacking = "candidate_set_entities.jsonl" if mentions else f"wikinews_mentions-{split}.jsonl"
         raise InputError(f"file {lacking} is missing", where=given.name, why=f"found {sorted(p.name for p in parts)}")

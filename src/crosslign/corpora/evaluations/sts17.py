@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from crosslign.console import number_of
 from crosslign.corpora import EVALUATIONS, Given
@@ -12,10 +11,11 @@ from crosslign.corpora.evaluations._aligned import evenly
 from crosslign.corpora.evaluations._graded import grade_lines
 from crosslign.corpora.readers._fields import finite
 from crosslign.corpora.readers._lines import check_text, first_missing, read_lines
+from crosslign.corpora.readers._parts import TextFile, all_parts, named_parts
 from crosslign.errors import InputError
 from crosslign.languages import pair_of
 
-NAME = re.compile(r"STS\.(input|gs)\.track(\d+)([ab]?)\.([a-z]{2}-[a-z]{2})\.txt")
+NAME = re.compile(r"(?:^|/)STS\.(input|gs)\.track(\d+)([ab]?)\.([a-z]{2}-[a-z]{2})\.txt$")
 COLUMNS = {"ar-en": ("en", "ar"), "tr-en": ("en", "tr")}
 """Languages of the two columns where the file's name has them the other way round."""
 UNGRADED_REST = frozenset({"tr-en"})
@@ -31,11 +31,10 @@ def read(given: Given) -> Evaluation:
     Raises:
         InputError: an input without grades or the reverse, more grades than pairs, a line that is no pair or no grade.
     """
-    paths: dict[str, dict[str, Path]] = {}
-    for file, path in sorted(given.files.items()):
-        match = NAME.fullmatch(file.rsplit("/", 1)[-1])
-        if match and (not given.langs or set(match[4].split("-")) <= set(given.langs)):
-            paths.setdefault(match[4] + ("-4b" if match[3] == "b" else ""), {})[match[1]] = path
+    paths: dict[str, dict[str, TextFile]] = {}
+    for (half, _, letter, pair), part in named_parts(all_parts(given.files), NAME, given.name).items():
+        if not given.langs or set(pair.split("-")) <= set(given.langs):
+            paths.setdefault(pair + ("-4b" if letter == "b" else ""), {})[half] = part
     if not paths:
         raise InputError("no STS 2017 track of these languages", where=given.name, why=f"files: {', '.join(sorted(given.files)) or 'none'}")
     builder = EvaluationBuilder(given.name)
@@ -48,7 +47,7 @@ def read(given: Given) -> Evaluation:
     return builder.build()
 
 
-def _graded(subset: str, inputs: Path, grades: Path) -> list[tuple[int, str, str, float]]:
+def _graded(subset: str, inputs: TextFile, grades: TextFile) -> list[tuple[int, str, str, float]]:
     """Return (line, first, second, grade) of every graded pair."""
     pairs = list(read_lines(inputs))
     scores = grade_lines(grades, len(pairs))
@@ -62,17 +61,17 @@ def _graded(subset: str, inputs: Path, grades: Path) -> list[tuple[int, str, str
     for (number, pair), (_, score) in zip(pairs, scores, strict=False):
         fields = pair.split("\t")
         if len(fields) < 2:
-            raise InputError("a line has two sentences", where=f"{inputs}:{number}", why=f"found {len(fields)}")
+            raise InputError("a line has two sentences", where=inputs.at(number), why=f"found {len(fields)}")
         if score.strip():
             first, second = (check_text(field, inputs, number, "sentence") for field in fields[:2])
             graded.append((number, first, second, _grade(score, grades, number)))
     return graded
 
 
-def _grade(score: str, path: Path, number: int) -> float:
+def _grade(score: str, part: TextFile, number: int) -> float:
     grade = finite(score)
     if grade is None or not 0 <= grade <= 5:
-        raise InputError("a grade is a number from 0 to 5", where=f"{path}:{number}", why=f"found {score!r}")
+        raise InputError("a grade is a number from 0 to 5", where=part.at(number), why=f"found {score!r}")
     return grade
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 
 from crosslign.corpora import EVALUATIONS, Given
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.readers._lines import check_text, first_missing, read_lines
+from crosslign.corpora.readers._parts import TextFile, all_parts, named_parts
 from crosslign.errors import InputError
 from crosslign.languages import normalise
 from crosslign.options import Positive
 
-NAME = re.compile(r"tatoeba\.([a-z]{3})-eng\.([a-z]{3})")
+NAME = re.compile(r"(?:^|/)tatoeba\.([a-z]{3})-eng\.([a-z]{3})$")
 
 
 @EVALUATIONS.register(version=1, subsets="languages")
@@ -21,6 +21,7 @@ def read(given: Given, *, first: Positive | None = None) -> Evaluation:
     """Return one subset a language, called by the three letters of its files; English is the target.
 
     Args:
+        given.files: official files by name, or archives of them.
         given.langs: languages to read, in two letters or in the files' three; all, when empty.
         given.limit: upper bound on the lines of a subset, from the first.
         first: lines of a subset to keep, from the first.
@@ -28,10 +29,9 @@ def read(given: Given, *, first: Positive | None = None) -> Evaluation:
     Raises:
         InputError: a file without its other half, unequal numbers of lines, an empty line, a language that is not there.
     """
-    paths: dict[str, dict[str, Path]] = {}
-    for file, path in given.files.items():
-        if match := NAME.fullmatch(file.rsplit("/", 1)[-1]):
-            paths.setdefault(match[1], {})[match[2]] = path
+    paths: dict[str, dict[str, TextFile]] = {}
+    for (code, side), part in named_parts(all_parts(given.files), NAME, given.name).items():
+        paths.setdefault(code, {})[side] = part
     wanted = [code for code in given.langs if normalise(code) != "en"]
     chosen = [code for code in sorted(paths) if not given.langs or code in wanted or normalise(code) in wanted]
     lacking = [code for code in wanted if code not in chosen and normalise(code) not in map(normalise, chosen)]
@@ -48,7 +48,7 @@ def read(given: Given, *, first: Positive | None = None) -> Evaluation:
     return builder.build()
 
 
-def _add(builder: EvaluationBuilder, code: str, paths: Mapping[str, Path], keep: int | None, name: str) -> None:
+def _add(builder: EvaluationBuilder, code: str, paths: Mapping[str, TextFile], keep: int | None, name: str) -> None:
     sides = {}
     for lang in (code, "eng"):
         if lang not in paths:

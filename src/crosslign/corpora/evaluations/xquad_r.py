@@ -11,7 +11,7 @@ from crosslign.corpora import EVALUATIONS, Given
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.evaluations._aligned import evenly
 from crosslign.corpora.readers._json import document, in_form, value
-from crosslign.corpora.readers._parts import TextFile, all_parts
+from crosslign.corpora.readers._parts import TextFile, all_parts, named_parts
 from crosslign.errors import InputError
 
 NAME = re.compile(r"(?:^|/)([a-z]{2})\.json$")
@@ -45,7 +45,7 @@ def read(given: Given, *, part: Literal["questions", "candidates"]) -> Evaluatio
     """
     if part not in ("questions", "candidates"):
         raise InputError(f"unknown part {part!r}", where=given.name, why="allowed: questions, candidates")
-    found = {match[1]: source for source in all_parts(given.files) if (match := NAME.search(source.name))}
+    found = {lang: source for (lang,), source in named_parts(all_parts(given.files), NAME, given.name).items()}
     chosen = list(given.langs) or sorted(found)
     lacking = [lang for lang in chosen if lang not in found]
     if lacking or not chosen:

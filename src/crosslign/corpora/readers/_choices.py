@@ -10,7 +10,7 @@ from typing import Any
 from crosslign.console import number_of
 from crosslign.corpora.readers._json import records, value
 from crosslign.corpora.readers._lines import check_text, first_missing, read_lines
-from crosslign.corpora.readers._parts import TextFile
+from crosslign.corpora.readers._parts import TextFile, named_parts
 from crosslign.errors import InputError
 
 ASKED = {"cause": "What was the cause?", "effect": "What was the effect?"}
@@ -39,9 +39,9 @@ def files_of_split(parts: Sequence[TextFile], split: str, langs: Sequence[str], 
     """Return the file of each language; a file without a language in its name is English. All languages where none is named.
 
     Raises:
-        InputError: no file of a language.
+        InputError: no file of a language, or two.
     """
-    found = {match[2] or "en": part for part in parts if (match := NAME.search(part.name)) and match[1] == split}
+    found = {lang or "en": part for (of, lang), part in named_parts(parts, NAME, where).items() if of == split}
     chosen = list(langs) or sorted(found)
     lacking = [lang for lang in chosen if lang not in found]
     if lacking or not chosen:

@@ -10,7 +10,7 @@ from typing import Any
 
 from crosslign.corpora.readers._json import in_form, records, value
 from crosslign.corpora.readers._lines import check_text
-from crosslign.corpora.readers._parts import TextFile, all_parts
+from crosslign.corpora.readers._parts import TextFile, all_parts, named_parts
 from crosslign.errors import InputError
 
 FIRST, LAST = 100_142, 100_162
@@ -32,7 +32,7 @@ def read_laws(files: Mapping[str, Path], split: str, where: str) -> Iterator[Law
     Raises:
         InputError: no such file, a line of another form, a concept that is none of level 1, a law twice.
     """
-    source = next((part for part in all_parts(files) if re.search(rf"(?:^|/){re.escape(split)}\.jsonl(\.gz)?$", part.name)), None)
+    source = named_parts(all_parts(files), re.compile(rf"(?:^|/){re.escape(split)}\.jsonl$"), where).get(())
     if source is None:
         raise InputError(f"file {split}.jsonl is missing", where=where, why=f"found {sorted(files)}")
     seen: set[str] = set()

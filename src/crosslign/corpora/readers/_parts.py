@@ -89,6 +89,22 @@ def _members(path: Path) -> list[str]:
     return members
 
 
+def named_parts(parts: Sequence[TextFile], name: re.Pattern[str], where: str) -> dict[tuple[str, ...], TextFile]:
+    """Return the parts whose names, without the suffix of their packing, a pattern finds, by its groups.
+
+    Raises:
+        InputError: two of them have the same groups, as where an archive of a whole repository holds a set and its translation.
+    """
+    found: dict[tuple[str, ...], TextFile] = {}
+    for part in parts:
+        if match := name.search(bare_name(part.name)):
+            first = found.setdefault(match.groups(), part)
+            if first is not part:
+                do = "Name those of one set in `files`, or pack them by themselves"
+                raise InputError("two files for one place in the set", where=where, why=f"{first.name} and {part.name}", do=do)
+    return found
+
+
 def bare_name(name: str) -> str:
     """Return a name without the suffix of its packing."""
     return next((name.removesuffix(suffix) for suffix in PACKED if name.endswith(suffix)), name)
