@@ -6,7 +6,9 @@ import hashlib
 import logging
 import re
 import time
-from collections.abc import Mapping
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,8 +30,10 @@ logger = logging.getLogger(__name__)
 
 SLOW_S, SLOW_BYTES = 60.0, 60_000
 """A server that sends fewer bytes than that in that time hangs, whether or not each read ends within `TIMEOUT`."""
-UNPACKED = frozenset({"gzip", "deflate"})
-"""Packings of a transfer, asked for or not, that the web client undoes."""
+UNPACKED = frozenset({"gzip", "x-gzip", "deflate"})
+"""Packings of a transfer, asked for or not, that are undone here: the web client takes one that is cut for a whole one."""
+FORMS = (zlib.MAX_WBITS | 32, -zlib.MAX_WBITS)
+"""Of a packed transfer: with the header of gzip or zlib, or, as some servers send `deflate`, with none."""
 SPAN = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
 PAGE = re.compile(
     rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype html|html|head|body|title|meta|script)\b", re.IGNORECASE | re.DOTALL
@@ -93,18 +97,22 @@ def _noted(dest: Path) -> dict[str, Any]:
     return known
 
 
-def _range_headers(url: str, dest: Path, file: Mapping[str, Any], *, verified: bool) -> dict[str, str]:
+def _verified(file: Mapping[str, Any]) -> bool:
+    """Tell whether the whole file is verified at the end: then a server need not know whether it is still the same."""
+    return bool(file.get("sha256")) or str(file["name"]).endswith((*MAGIC.values(), ".tgz", ".zip", ".parquet", ".whl"))
+
+
+def _range_headers(url: str, dest: Path, file: Mapping[str, Any]) -> dict[str, str]:
     """Return range headers: to the end of a beginning, and from what is already there, where that is known to be of the same file.
 
     Args:
         url: the address; what another one sent is no beginning of it.
         dest: what is there.
         file: what is asked for.
-        verified: whether the whole file is verified at the end: then a server need not know whether it is still the same.
     """
     size, end = (dest.stat().st_size if dest.exists() else 0), int(file["head"]) - 1 if "head" in file else ""
     known = _noted(dest) if size and state_path(dest).exists() else {}
-    if known.get("url") == url and (known.get("validator") or verified):
+    if known.get("url") == url and (known.get("validator") or _verified(file)):
         same = {"If-Range": known["validator"]} if known.get("validator") else {}
         return {"Range": f"bytes={size}-{end}", **same}
     return {"Range": f"bytes=0-{end}"} if end else {}
@@ -124,7 +132,7 @@ def _is_another(response: httpx2.Response, known: Mapping[str, Any], total: int 
     )
 
 
-def _span_of(response: httpx2.Response, dest: Path, url: str, *, packed: bool) -> tuple[int, int | None]:
+def _span_of(response: httpx2.Response, file: Mapping[str, Any], url: str, dest: Path, *, packed: bool) -> tuple[int, int | None]:
     """Return the offset at which the body begins, -1 when nothing is left to send, and the bytes of the whole file where they are said.
 
     An answer to another range than the one asked for, or of another file, cannot be joined: what is here goes, and the next
@@ -140,7 +148,9 @@ def _span_of(response: httpx2.Response, dest: Path, url: str, *, packed: bool) -
     found = SPAN.fullmatch(said)
     total = int(found[2]) if found and found[2] != "*" else have + int(length) if length else None
     fits = response.status_code == 206 and found and int(found[1]) == have and not packed
-    if not fits or (have and _is_another(response, _noted(dest), total)):
+    known = _noted(dest) if have else {}
+    unsaid = known.get("tag") and "ETag" not in response.headers and not _verified(file)  # RFC 9110 bids a server say it again
+    if not fits or unsaid or _is_another(response, known, total):
         dest.unlink(missing_ok=True)
         raise TransientError(
             f"{dest.name} could not be resumed",
@@ -154,7 +164,7 @@ def _packing(response: httpx2.Response, file: Mapping[str, Any], url: str) -> st
     """Return how the transfer is packed, empty where its bytes are those of the file.
 
     Raises:
-        NetworkError: it is packed in a way that the web client cannot undo.
+        NetworkError: it is packed in a way that cannot be undone.
     """
     packing = str(response.headers.get("Content-Encoding", "")).strip().lower()
     if packing in ("", "identity") or (packing in ("gzip", "x-gzip") and str(file["name"]).endswith((".gz", ".tgz"))):
@@ -162,6 +172,33 @@ def _packing(response: httpx2.Response, file: Mapping[str, Any], url: str) -> st
     if packing not in UNPACKED:
         raise NetworkError(f"the server sent {file['name']} packed as {packing!r}", where=url, why="it was asked for as it is")
     return packing
+
+
+def _unpacked(packed: Iterator[bytes], file: Mapping[str, Any], url: str) -> Iterator[bytes]:
+    """Yield what a packed transfer holds.
+
+    Raises:
+        TransientError: it is damaged, or ends before it is whole.
+    """
+    chunk = next(packed, b"")
+    for form in FORMS:
+        with suppress(zlib.error):
+            zlib.decompressobj(form).decompress(chunk, 1)
+            break
+    stream = zlib.decompressobj(form)
+    try:
+        while chunk:
+            if made := stream.decompress(chunk):
+                yield made
+            if chunk := stream.unused_data.lstrip(b"\0"):  # another stream behind the first
+                stream = zlib.decompressobj(form)
+            else:
+                chunk = next(packed, b"")
+        why = "" if stream.eof else "its packing ends before it is whole"
+    except zlib.error as error:
+        why = str(error)
+    if why:
+        raise TransientError(f"{file['name']} came damaged", where=url, why=why)
 
 
 def is_page(begins: bytes) -> bool:
@@ -192,7 +229,7 @@ def _refuse_page(begins: bytes, said: str, file: Mapping[str, Any], url: str) ->
 
 def _check_length(total: int | None, file: Mapping[str, Any], url: str) -> None:
     """Refuse a file of another length than the catalog's before its first byte comes, where no hash decides."""
-    if file.get("sha256") or total is None:
+    if file.get("sha256") or not total:  # an empty answer is none
         return
     what, expected = f"{file['name']} is not what the catalog says", None if "head" in file else file.get("bytes")
     if expected is not None and total != expected:
@@ -205,11 +242,11 @@ def _receive(response: httpx2.Response, file: Mapping[str, Any], url: str, dest:
     """Write the body behind what is there, and return the SHA-256 of the whole."""
     check_status(response, url, file["name"], limits=limits)
     packing = _packing(response, file, url)
-    start, total = _span_of(response, dest, url, packed=bool(packing))
+    start, total = _span_of(response, file, url, dest, packed=bool(packing))
     digest = _sum_of(dest, start)
     if start < 0:
         return digest.hexdigest()
-    chunks = response.iter_bytes() if packing else response.iter_raw()
+    chunks = _unpacked(response.iter_raw(), file, url) if packing else response.iter_raw()
     first = next(chunks, b"")
     if not start:
         _refuse_page(first[:2048], response.headers.get("Content-Type", ""), file, url)
@@ -262,10 +299,9 @@ def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> str
     """
     url = placed(url_of(source, file))
     require_network(file["name"], url)
-    verified = bool(file.get("sha256")) or str(file["name"]).endswith((*MAGIC.values(), ".tgz", ".zip", ".parquet", ".whl"))
     if "head" in file and dest.exists() and dest.stat().st_size >= file["head"]:
         dest.unlink()  # of a try that was not verified
-    headers = _range_headers(url, dest, file, verified=verified)
+    headers = _range_headers(url, dest, file)
     with client(url) as web, web.stream("GET", url, headers=headers) as response:
         found = _receive(response, file, url, dest, limits="connections" in source)
     if "head" not in file:  # what the server said of the whole file is asked for

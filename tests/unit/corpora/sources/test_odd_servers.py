@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import time
+import zlib
 
 import pytest
 
@@ -56,6 +58,17 @@ def test_a_range_of_a_file_of_another_length_is_not_joined_either(site, dest, wa
     assert dest.read_bytes() == NEW
 
 
+def test_a_range_that_does_not_say_its_version_again_is_joined_only_where_the_whole_is_verified(site, dest, waits):
+    """Golden: RFC 9110, 15.3.7: a 206 repeats the ETag of the 200; a server without that may have ignored `If-Range`."""
+    site.answers = [broken(OLD, 800), span(NEW, 800, 2000), whole(NEW)]
+    get(site, dest)
+    assert dest.read_bytes() == NEW
+    site.requests.clear()
+    site.answers = [broken(OLD, 800), span(OLD, 800, 2000)]
+    get(site, dest.with_name("verified.txt"), {"name": "verified.txt", "sha256": hashlib.sha256(OLD).hexdigest()})
+    assert len(site.requests) == 2
+
+
 def test_ranges_that_a_server_cuts_short_are_asked_for_until_all_is_there(site, dest, waits):
     site.answers = [broken(OLD, 800), *(span(OLD, start, start + 400, ETag='"old"') for start in (800, 1200, 1600))]
     get(site, dest)
@@ -85,6 +98,24 @@ def test_a_packed_transfer_that_broke_is_begun_again(site, dest, waits):
     assert "range" not in site.requests[1]
 
 
+@pytest.mark.parametrize("length", ["", "90"])
+@pytest.mark.parametrize("packing", ["gzip", "deflate", "raw deflate"])
+def test_a_packed_transfer_that_is_cut_is_no_whole_one_though_nobody_says_its_length(site, dest, waits, packing, length):
+    form = {"gzip": 31, "deflate": 15, "raw deflate": -15}[packing]
+    packed = zlib.compressobj(9, zlib.DEFLATED, form)
+    body = packed.compress(bytes(range(256)) * 40) + packed.flush()
+    said = {"Content_Encoding": packing.removeprefix("raw ")}
+    site.answers = [whole(body[:90], **said, Content_Length=length), whole(body, **said)]
+    get(site, dest)
+    assert dest.read_bytes() == bytes(range(256)) * 40
+
+
+def test_a_packed_transfer_may_be_of_several_streams_and_must_be_one(site, dest, waits):
+    site.answers = [whole(OLD, Content_Encoding="gzip"), whole(gzip.compress(OLD) + gzip.compress(NEW) + b"\0\0", Content_Encoding="gzip")]
+    get(site, dest)
+    assert dest.read_bytes() == OLD + NEW
+
+
 @pytest.mark.parametrize("packing", ["gzip", "x-gzip"])
 def test_of_a_packed_file_servers_say_that_the_transfer_is_packed(site, tmp_path, waits, packing):
     packed = gzip.compress(bytes(range(256)) * 40)
@@ -101,8 +132,8 @@ def test_a_packing_that_cannot_be_undone_is_named(site, dest, waits):
 
 
 def test_an_empty_answer_is_no_file(site, dest, waits):
-    site.answers = [whole(b""), whole(OLD)]
-    get(site, dest)
+    site.answers = [whole(b""), whole(b""), whole(OLD)]
+    get(site, dest, {**FILE, "about_bytes": 2000})
     assert dest.read_bytes() == OLD
 
 
