@@ -206,4 +206,4 @@ def rehearsal_text(done: Rehearsal) -> str:
     lines = [f"{number_of(done.files, 'file')}, {done.requests} requests, {sum(faults.values())} of them went wrong"]
     lines += [f"  {name:<10} {count:>5}" for name, count in sorted(faults.items())]
     lines += [f"not right: {name}: {problem}" for name, problem in done.wrong.items()]
-    return "\n".join([*lines, f"{done.files - len(done.wrong)} of {number_of(done.files, 'file')} are right"])
+    return "\n".join([*lines, f"{done.files - len(done.wrong):,} of {done.files:,} files are right"])

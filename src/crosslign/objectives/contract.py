@@ -230,12 +230,12 @@ def class_of(batch: Batch, device: torch.device | None = None) -> Tensor:
     """Return the class number of every row, int64 [B].
 
     Raises:
-        InputError: the set has no labels, or a row none or several.
+        InputError: the set has no labels, or a row none or several, or one that is no whole number.
     """
     labels = labels_of(batch)
     for row, label in zip(batch.ids, labels, strict=True):
-        if label is None or len(label) != 1:
-            raise InputError("one class per row is needed", where=f"row {row}", why=f"its label is {label}")
+        if label is None or len(label) != 1 or label[0] % 1:
+            raise InputError("one class per row is needed, a whole number", where=f"row {row}", why=f"its label is {label}")
     return torch.tensor([int(label[0]) for label in labels if label], dtype=torch.int64, device=device)
 
 

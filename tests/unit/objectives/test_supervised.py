@@ -180,7 +180,9 @@ def test_features_of_half_precision_are_those_of_float32(part, random_vectors, n
     [
         ({}, {"labels": 2}, {"label": [[0.0], [2.0]]}, "there is no class 2"),
         ({}, {"labels": 2}, {"label": [[0.0], [0.0, 1.0]]}, "one class per row"),
+        ({}, {"labels": 2}, {"label": [[0.0], [0.5]]}, "a whole number; its label is"),
         ({"form": "multi_label"}, {"labels": 2}, {"label": [[0.0], [5.0]]}, "there is no class 5"),
+        ({"form": "multi_label"}, {"labels": 2}, {"label": [[0.0], [0.5]]}, r"there is no class 0\.5"),
         ({"form": "multiple_choice"}, {"labels": 2}, {"group": ["p", "p"]}, "one label"),
         ({"form": "multiple_choice"}, {"labels": 1}, {"group": ["p", None]}, "need a group"),
         ({}, {"labels": 2, "features": "concat"}, {}, "features concat"),

@@ -217,9 +217,12 @@ def test_several_labels_beside_scikit_learn():
     assert (tied["top1_in_gold"], tied["mean_r_precision"]) == (1, 1)
 
 
-def test_a_document_without_labels_is_an_error():
-    with pytest.raises(InputError, match="item '0' has no class"):
-        score("multieurlex", EURLEX, {"test": np.zeros((1, 3))}, {"test": documents([[]])})
+@pytest.mark.parametrize(
+    ("labels", "found"), [([], "no class"), ([1, 1.5], r"the classes \[1\.0, 1\.5\]"), ([np.nan], r"the classes \[nan\]")]
+)
+def test_a_document_without_labels_or_with_numbers_that_are_none_is_an_error(labels, found):
+    with pytest.raises(InputError, match=f"item '0' has {found}"):
+        score("multieurlex", EURLEX, {"test": np.zeros((1, 3))}, {"test": documents([labels])})
 
 
 def test_two_systems_are_resampled_alike():

@@ -68,7 +68,7 @@ def _graded(rows: Sequence[Mapping[str, Any]], grades: Mapping[str, float]) -> l
     for row in rows:
         if not row["label"] or not row["b_text"]:
             raise InputError("a pair has no label or no second text", where=str(row["id"]))
-        if (grade := grades.get(str(int(row["label"][0])))) is not None:
+        if (grade := grades.get(f"{row['label'][0]:.12g}")) is not None:
             found.append(Graded(str(row["id"]), str(row["a_text"]), str(row["b_text"]), float(grade), row.get("cluster")))
     return found
 

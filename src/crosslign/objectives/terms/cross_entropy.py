@@ -122,17 +122,16 @@ class CrossEntropy:
     def _multi_label(self, logits: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
         wanted = torch.zeros(logits.shape, dtype=logits.dtype)  # on the CPU: row by row on a GPU each would wait for it
         for i, label in enumerate(labels_of(batch)):
-            classes = [int(number) for number in label or []]
-            _check(classes, logits.shape[1])
-            wanted[i, classes] = 1
+            _check(label or [], logits.shape[1])
+            wanted[i, [int(number) for number in label or []]] = 1
         wanted = wanted.to(logits.device)
         losses = functional.binary_cross_entropy_with_logits(logits, wanted, reduction="none").mean(1)
         return losses, (logits > 0) == (wanted > 0)
 
 
-def _check(classes: Sequence[int], count: int) -> None:
+def _check(classes: Sequence[float], count: int) -> None:
     for number in classes:
-        if not 0 <= number < count:
+        if not 0 <= number < count or number % 1:
             raise InputError(f"there is no class {number}", where="cross_entropy", why=f"the part has {number_of(count, 'label')}, from 0")
 
 

@@ -54,8 +54,9 @@ def _gold(items: Items, logits: np.ndarray, where: str) -> np.ndarray:
     """Return bool [n, classes]."""
     gold = np.zeros(logits.shape, dtype=bool)
     for row, (item, label) in enumerate(zip(items.ids, items.labels, strict=True)):
-        if not label:
-            raise InputError(f"item {item[1]!r} has no class", where=where)
+        if not label or not all(number.is_integer() for number in label):
+            why = "classes are whole numbers" if label else ""
+            raise InputError(f"item {item[1]!r} has {f'the classes {label}' if label else 'no class'}", where=where, why=why)
         numbers = np.array(label, dtype=np.int64)
         check_classes(numbers, logits, where)
         gold[row, numbers] = True
