@@ -31,6 +31,8 @@ from torch import Tensor, nn
 from torch.optim.optimizer import register_optimizer_step_post_hook
 from transformers import TrainerCallback
 
+from crosslign.config.entry_keys import options_of
+from crosslign.config.options import check_call
 from crosslign.errors import InputError
 from crosslign.objectives.contract import Batch, Input, Part, checked_loss, plan_of
 from crosslign.objectives.saved_parts import make_part, state_of
@@ -67,6 +69,7 @@ class TextCollator(SentenceTransformerDataCollator):
     """The collator of sentence-transformers, which also hands on the texts and the names of their columns.
 
     An objective needs them: for equal strings that are no negatives, and to tell views from positives.
+    The trainer hands prompts to its own collator alone: `TextCollator(model.preprocess, prompts=arguments.prompts)`.
     """
 
     def __call__(self, features: list[dict[str, Any]]) -> dict[str, Any]:
@@ -97,7 +100,8 @@ class _Encoder:
 
     def __init__(self, model: SentenceTransformer) -> None:
         self.members = {MAIN: _Copy(model)}
-        self.dimension, self.device = int(model.get_embedding_dimension() or 0), model.device
+        with model.truncate_embeddings(None):  # `truncate_dim` is for `encode`; a training sees whole vectors
+            self.dimension, self.device = int(model.get_embedding_dimension() or 0), model.device
 
     def member(self, name: str) -> _Copy:
         return self.members[name]
@@ -150,9 +154,7 @@ class ObjectiveLoss(nn.Module):
             )
         self.model, self.langs, self.seed = model, dict(langs or {}), seed
         entries = [terms] if isinstance(terms, Mapping) else list(terms)
-        for entry in entries:
-            _check_keys(entry)
-        for entry in (parts or {}).values():
+        for entry in [*entries, *(parts or {}).values()]:
             _check_keys(entry)
         self.terms = [term for term, _ in named_terms(entries, "ObjectiveLoss")]
         self._hooks = [module.register_forward_pre_hook(_keep_unnormalised) for module in model if isinstance(module, Normalize)]
@@ -181,7 +183,9 @@ class ObjectiveLoss(nn.Module):
         if any("texts" not in column for column in features):
             do = "Pass data_collator=TextCollator(model.preprocess) to the trainer"
             raise InputError("the batch has no texts", where="ObjectiveLoss", why="the trainer's own collator drops them", do=do)
-        if self.training and self._moved != self.step:
+        training = self.model.training  # the trainer puts the model into evaluation mode, never its loss
+        self.parts.train(training)
+        if training and self._moved != self.step:
             for part in self._parts():
                 part.before_keys()
             self._moved = self.step
@@ -227,6 +231,8 @@ class ObjectiveLoss(nn.Module):
             raise InputError(f"the column {rest[0]!r} has no place", where="ObjectiveLoss", why="a row has two sides, one negative", do=do)
         if groups and len(plain) > 2:
             members = [[at for at in plain if texts[at][row]] for row in range(rows)]
+            if small := [row for row, own in enumerate(members) if len(own) < 2]:
+                raise InputError("a group needs two sentences", where=f"row {small[0]} of the batch", why="its other cells are empty")
             columns["texts"] = [[texts[at][row] for at in own] for row, own in enumerate(members)]
             columns["langs"] = [[langs[at] for at in own] for own in members]
         else:
@@ -281,12 +287,17 @@ class ObjectiveLoss(nn.Module):
 
 
 def _check_keys(entry: Mapping[str, Any]) -> None:
-    """Refuse a term or a part that has no place in this trainer, or a key of it."""
+    """Refuse a term or a part that has no place in this trainer, a key of it, or a value that an option cannot have."""
+    if not isinstance(entry, Mapping) or not {"objective", "kind"} & set(entry):
+        do = "Write {'objective': name, …} for a term, {'kind': name, …} for a part"
+        raise InputError("neither a term nor a part", where="ObjectiveLoss", why=f"found {entry!r:.80}", do=do)
     name = str(entry.get("objective", entry.get("kind", "")))
     if name in NOT_HERE:
         raise InputError(f"{name} is no loss of a SentenceTransformer", where="terms", why=NOT_HERE[name])
     if refused := [key for key in DECIDED if entry.get(key) is not None]:
         raise InputError(f"{refused[0]} is no option here", where=name, why=DECIDED[refused[0]], do="Leave it out")
+    section, seam = ("terms", "objectives") if "objective" in entry else ("parts", "parts")
+    check_call(seam, name, options_of(section, entry), f"ObjectiveLoss: {name}")
 
 
 class _Given:
@@ -346,8 +357,8 @@ def _after_each_step(loss: ObjectiveLoss) -> Any:
 
     def hook(optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
         own = held()
-        first = next(iter(own.model.parameters()), None) if own is not None else None
-        if own is not None and any(first is parameter for group in optimizer.param_groups for parameter in group["params"]):
+        stepped = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
+        if own is not None and any(id(parameter) in stepped for parameter in own.model.parameters()):  # some may be frozen
             own.end_step()
 
     return register_optimizer_step_post_hook(hook)
@@ -371,6 +382,10 @@ class LossState(TrainerCallback):
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Read the state of the checkpoint that the trainer goes on from; its place, which no callback hears, the trainer's state tells."""
+        collator = getattr(kwargs.get("train_dataloader"), "collate_fn", None)
+        if isinstance(collator, TextCollator) and getattr(args, "prompts", None) and not collator.prompts:
+            do = "Pass them on: TextCollator(model.preprocess, prompts=arguments.prompts)"
+            raise InputError("the arguments name prompts, and the collator has none", where="TextCollator", do=do)
         given, step = args.resume_from_checkpoint, f"checkpoint-{state.global_step}"
         written = [Path(place, step) for place in (state.stateful_callbacks.get(FOLDER, args.output_dir), args.output_dir)]
         places = [Path(given)] if isinstance(given, str) and given.lower() != "true" else written

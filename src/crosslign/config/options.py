@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from crosslign.config.entry_keys import options_of
-from crosslign.config.schema import SCHEMAS, check_value, validator
+from crosslign.config.schema import SCHEMAS, check_value, schemas_of, validator
 from crosslign.config.signatures import IMPLEMENTATIONS, Declared
 from crosslign.config.yaml_files import YamlFile
 from crosslign.errors import InputError
@@ -59,6 +60,28 @@ class OptionChecker:
         if kind == "bitext" and len(entry["langs"]) != reader.facts.get("languages", len(entry["langs"])):
             why = f"found {', '.join(entry['langs']) or 'none'}"
             raise InputError("a bitext has two languages", where=self.file.where(("corpora", name, "langs")), why=why)
+
+
+def check_call(seam: str, name: str, options: Mapping[str, Any], where: str) -> None:
+    """Check options that a program gives as if they stood in a file; None is an option that is left out, a tuple a list."""
+    given = {key: _as_in_a_file(value) for key, value in options.items() if value is not None}
+    OptionChecker(YamlFile(Path(where), None, {})).check(seam, name, given, ())
+
+
+def check_readout(settings: Mapping[str, Any], where: str) -> None:
+    """Check embedding settings that a program gives, some or all."""
+    entry = schemas_of(SCHEMAS)["encoders"]["properties"]["readouts"]["additionalProperties"]
+    valid = validator({key: value for key, value in entry.items() if key != "required"}, SCHEMAS)
+    check_value(_as_in_a_file(settings), valid, YamlFile(Path(where), None, {}), ())
+
+
+def _as_in_a_file(value: Any) -> Any:
+    """Return a value of Python's or numpy's as YAML would give it."""
+    if isinstance(value, Mapping):
+        return {key: _as_in_a_file(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_as_in_a_file(inner) for inner in value]
+    return value.item() if hasattr(value, "item") else value
 
 
 def check_corpora(checker: OptionChecker, corpora: Mapping[str, Any]) -> None:

@@ -124,7 +124,9 @@ class MomentumQueue(Part):
         return torch.cat([self.keys(ring) for ring in range(len(self.names))])
 
     def stage(self, name: str, keys: Tensor, langs: Sequence[str]) -> None:
-        """Note keys [n, d] for `commit`; the same keys under the same name, noted by two terms, count once."""
+        """Note keys [n, d] for `commit`, in train mode; the same keys under the same name, noted by two terms, count once."""
+        if not self.training:
+            return
         ready = normalize(keys.detach().float(), dim=1)
         if not any(name == other and ready.shape == noted.shape and torch.equal(ready, noted) for other, noted, _ in self._staged):
             self._staged.append((name, ready, self.rings_of(langs)))
