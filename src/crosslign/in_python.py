@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ import torch
 from crosslign.cli.commands.list import listed
 from crosslign.config import graph
 from crosslign.config.load import project_in
+from crosslign.config.options import check_call, check_readout
 from crosslign.config.project import Project
 from crosslign.config.readouts import readout as readout_entry
 from crosslign.config.resolve import encoder_at_scale, readout_name, role_readout
@@ -49,18 +51,43 @@ class Encodes(Protocol):
 
 SETTINGS = ("pooling", "layer", "max_length", "normalise", "precision", "prefix")
 """Embedding settings that a call may change."""
+HALF = re.compile("[\ud800-\udfff]")
+"""Half a character of UTF-16, which no tokenizer takes."""
 
 
 def _settings(given: Mapping[str, Any], where: str) -> Mapping[str, Any]:
     if unknown := sorted(set(given) - {*SETTINGS, "score_change", "whitening"}):  # what a readout of the catalog may have, too
         raise InputError(f"no embedding setting {unknown[0]!r}", where=where, why=nearest(unknown[0], list(SETTINGS)))
+    check_readout(given, where)
     return given
 
 
 def _texts(given: Iterable[str], where: str) -> list[str]:
-    if isinstance(given, str):  # a list of its letters
+    if isinstance(given, str | bytes):  # a list of its letters
         raise InputError("one text where a list of texts is asked for", where=where, do="Put it into brackets")
-    return list(given)
+    if not isinstance(given, Iterable) or isinstance(given, Mapping | pd.DataFrame):  # whose keys would be the texts
+        raise InputError("no list of texts", where=where, why=f"its type is {type(given).__name__}")
+    texts = list(given)
+    for at, text in enumerate(texts):
+        if not isinstance(text, str) or (not text.isascii() and HALF.search(text)):
+            raise InputError(f"no text at place {at}", where=where, why=f"found {text!r:.80}", do="Give strings of Unicode")
+    return texts
+
+
+def _matrix_of(found: Any, name: str, rows: int | None = None) -> np.ndarray:
+    """Return what an encoder of others, or a caller, gives for a matrix as numpy's, with `rows` rows where their number is known."""
+    if isinstance(found, torch.Tensor):
+        found = found.detach().cpu()
+        found = (found.float() if found.dtype is torch.bfloat16 else found).numpy()
+    try:
+        matrix = np.asarray(found)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InputError("no matrix", where=name, why=str(error).splitlines()[0]) from error
+    if rows is not None and matrix.ndim == 2 and len(matrix) != rows:
+        raise InputError(
+            f"{number_of(len(matrix), 'vector')} of {number_of(rows, 'sentence')}", where=name, do="Return one vector a sentence"
+        )
+    return matrix
 
 
 @dataclass(frozen=True)
@@ -171,7 +198,7 @@ def mine(
         if not first:
             raise InputError("no sentence to mine", where=name)
         sides.append((list(first), np.fromiter(first.values(), np.int64)))
-    left, right = (np.asarray(encoder.encode(texts)) for texts, _ in sides)
+    left, right = (_matrix_of(encoder.encode(texts), "vectors of the encoder", len(texts)) for texts, _ in sides)
     pairs = chosen_pairs(neighbours(left, right, k, device=all_devices()), margin, retrieval)
     if threshold is not None:
         pairs = pairs.take(pairs.scores >= threshold)
@@ -197,7 +224,7 @@ def margin_scores(source: np.ndarray, target: np.ndarray, *, k: int = 4, margin:
         InputError: an unknown margin, unequal dimensions, no rows, or a row of NaN, infinity or zeros.
     """
     check_ways(margin)
-    left, right = open_both(np.asarray(source), np.asarray(target))
+    left, right = open_both(_matrix_of(source, "source"), _matrix_of(target, "target"))
     near = neighbours(left, right, k, device=all_devices())
     sides = [Side(rows, None, name, torch.device("cpu"), rows.size * 4) for rows, name in ((left, "source"), (right, "target"))]
     cosines = exact_score_matrix(*(side.grid(slice(0, side.n)) for side in sides)).double().numpy()
@@ -221,7 +248,7 @@ def evaluate(encoder: Encodes | Encoder, tasks: Iterable[str], *, config: Sequen
         NetworkError: data cannot be fetched.
     """
     project, rows = cached_project(config), []
-    entries = {task: _task(project, task) for task in tasks}
+    entries = {task: _task(project, task) for task in _texts(tasks, "tasks")}
     made(config, corpora=sorted({corpus for entry in entries.values() for corpus in entry["texts"].values()}))
     name = getattr(encoder, "name", type(encoder).__name__)
     machine = Machine(all_devices(), torch.get_num_threads())
@@ -250,7 +277,7 @@ def _matrix(project: Project, encoder: Encodes | Encoder, task: str, role: str, 
     if not isinstance(encoder, Encoder):
         if pair_texts is not None:
             raise InputError(f"{task} has texts of two segments", where="crosslign.evaluate", do="Load the encoder by crosslign.encoder")
-        return np.asarray(encoder.encode(texts), dtype=np.float32)
+        return _matrix_of(encoder.encode(texts), "vectors of the encoder", len(texts)).astype(np.float32)
     settings = dict(encoder.readout)
     if encoder.name in project.encoders:
         name = role_readout(project, encoder.name, readout_name(project, encoder.name, task), task, role)
@@ -270,6 +297,7 @@ def objective(name: str, **options: Any) -> Objective:
     Raises:
         InputError: an unknown objective or option; names the nearest.
     """
+    check_call("objectives", name, options, "crosslign.objective")
     ((term, _),) = named_terms([{**options, "objective": name}], "crosslign.objective")
     return term.objective
 
@@ -287,7 +315,8 @@ def scores(files: str | Path | Iterable[str | Path]) -> pd.DataFrame:
     """Return the long table of all scores: one row a record.
 
     Args:
-        files: a score file or several, such as `Path("results/laptop/scores").rglob("*.json")`; the lineage beside them is passed over.
+        files: a score file, a folder of them, or several files, such as `Path("results/laptop/scores").rglob("*.json")`; the lineage
+            beside them is passed over.
 
     Returns:
         run, checkpoint, evaluation, subset, metric, protocol, direction, readout (empty where there is none), seed (a base encoder has
@@ -296,7 +325,9 @@ def scores(files: str | Path | Iterable[str | Path]) -> pd.DataFrame:
     Raises:
         InputError: a file is no score file, or holds a score that its metric cannot have.
     """
-    return frames.scores([files] if isinstance(files, str | Path) else files)
+    if isinstance(files, str | Path):
+        files = sorted(Path(files).rglob("*.json")) if Path(files).is_dir() else [files]
+    return frames.scores(files)
 
 
 def table(name: str, directory: str | Path = ".", configfile: str | Path | None = None, config: Iterable[str] = ()) -> pd.DataFrame:

@@ -31,6 +31,7 @@ def nearest(name: str, allowed: list[str]) -> str:
     """Return the allowed names, of many the nearest, with the nearest one to a misspelt name put forward."""
     if not allowed:
         return "there are none"
+    name = str(name)  # a program may give anything
     close = get_close_matches(name, allowed, n=1) or get_close_matches(_snake(name), allowed, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
     shown = get_close_matches(name, allowed, n=SHOWN, cutoff=0) if len(allowed) > MANY else allowed

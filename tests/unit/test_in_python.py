@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from scipy.stats import spearmanr
 from sentence_transformers import SentenceTransformer
 
@@ -149,10 +150,77 @@ def test_a_folder_of_sentence_transformers_is_read_as_it_says(cache, tiny_encode
     assert list(crosslign.encoder(tmp_path / "run" / "last").model.members) == ["de"]
 
 
+class _Gives:
+    """An encoder that gives one matrix, whatever it is asked for."""
+
+    def __init__(self, matrix):
+        self.matrix = matrix
+
+    def encode(self, sentences):
+        return self.matrix
+
+
+@pytest.mark.parametrize("texts", [None, 3, b"a", ["a", None], [b"a"], [["a", "b"]], ["a", float("nan")], {"a": 1}, ["\ud83d"]])
+def test_what_is_no_list_of_texts_is_refused(texts, encoder):
+    for call in (encoder.encode, lambda given: crosslign.mine(given, ["a"], encoder), lambda given: crosslign.mine(["a"], given, encoder)):
+        with pytest.raises(InputError, match=r"no text at place|no list of texts|one text where"):
+            call(texts)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [("precision", "float32"), ("max_length", 0), ("max_length", "3"), ("pooling", "sum"), ("normalise", "yes"), ("prefix", None)],
+)
+def test_values_that_no_embedding_setting_has_are_refused(setting, value, encoder):
+    for call in (lambda: encoder.encode(["a"], **{setting: value}), lambda: crosslign.encoder("me5_small", readout={setting: value})):
+        with pytest.raises(InputError, match=f": {setting}: "):
+            call()
+
+
+def test_values_of_numpy_and_tuples_are_those_of_python(encoder):
+    assert np.array_equal(encoder.encode(("a b c d",), max_length=np.int64(3)), encoder.encode(np.array(["a b c d"]), max_length=3))
+    with pytest.raises(InputError, match=r"temperature: -0\.1"):
+        crosslign.objective("infonce", temperature=np.float64(-0.1))
+
+
+def test_as_many_vectors_as_sentences_are_asked_for(cache):
+    for rows in (1, 3):
+        with pytest.raises(InputError, match=f"{rows} vectors? of 2 sentences"):
+            crosslign.mine(["a", "b"], ["c", "d"], _Gives(np.eye(3)[:rows]))
+    with pytest.raises(InputError, match="3 vectors of"):
+        crosslign.evaluate(_Gives(np.eye(3)), ["sts17"], config=QUICK)
+    with pytest.raises(InputError, match="no matrix"):
+        crosslign.mine(["a", "b"], ["c", "d"], _Gives([[1.0, 2.0], [1.0]]))
+
+
+@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float16, torch.float32, torch.float64])
+def test_tensors_of_any_kind_are_matrices(kind):
+    x, y = (torch.from_numpy(np.random.default_rng(seed).normal(size=(5, 8))).to(kind).requires_grad_() for seed in (1, 2))
+    wanted = crosslign.margin_scores(*(one.detach().double().numpy() for one in (x, y)))
+    np.testing.assert_allclose(crosslign.margin_scores(x, y), wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("k", [0, 1.5, "4", None, True])
+def test_the_number_of_neighbours_is_a_whole_number(k):
+    with pytest.raises(InputError, match="k must be a whole number, at least 1"):
+        crosslign.margin_scores(np.eye(2), np.eye(2), k=k)
+
+
+def test_a_folder_of_scores_is_all_of_them(cache, encoder):
+    record = {"eval": "t", "metric": "accuracy", "subset": "avg", "value": 0.5}
+    for name in ("b", "a"):
+        folder = cache / "kept" / name
+        folder.mkdir(parents=True)
+        (folder / "t.json").write_text(json.dumps({"run_id": name, "records": [record]}))
+    assert crosslign.scores(cache / "kept")["run"].tolist() == ["a", "b"]
+
+
 def test_what_cannot_be_is_said_in_words(cache, tmp_path, encoder):
     assert "no encoder in this folder" in str(_raised(crosslign.encoder, tmp_path))
     (tmp_path / "config.json").write_text("{}")
     assert "without embedding settings" in str(_raised(crosslign.encoder, tmp_path))
+    assert "one text where a list" in str(_raised(crosslign.evaluate, encoder, "sts17"))
+    assert "nothing is called None" in str(_raised(crosslign.names, None))
     assert "did you mean 'tatoeba'" in str(_raised(crosslign.evaluate, encoder, ["tatoebas"]))
     assert "scored on the logits" in str(_raised(crosslign.evaluate, encoder, ["americasnli"]))
     assert "one text where a list" in str(_raised(encoder.encode, "Hello"))
@@ -168,7 +236,7 @@ def test_what_cannot_be_is_said_in_words(cache, tmp_path, encoder):
         crosslign.mine(["a"], ["b"], None, margin="rati")  # before anything is encoded
     assert "no sentence to mine" in str(_raised(crosslign.mine, ["a"], [" "], encoder))
     assert "did you mean 'infonce'" in str(_raised(crosslign.objective, "infonse"))
-    with pytest.raises(InputError, match="an option does not fit"):
+    with pytest.raises(InputError, match="unknown key 'heat'"):
         crosslign.objective("infonce", heat=1)
     with pytest.raises(NetworkError):  # of the process that fetches, as itself
         crosslign.encoder("minilm_l6", config=["scale=laptop"])

@@ -81,8 +81,8 @@ def neighbours(
         ResourceError: a device's memory is too small, even for small tiles, or a device failed; names it and its rows.
     """
     left, right = open_both(sources, targets)
-    if k < 1:
-        raise InputError(f"k must be at least 1, not {k}", where="nearest neighbours")
+    if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
+        raise InputError(f"k must be a whole number, at least 1, not {k!r}", where="nearest neighbours")
     devices = [torch.device(name) for name in ([device] if isinstance(device, str) else device)]
     given = [(left, source_rows, name_of(sources, "sources")), (right, target_rows, name_of(targets, "targets"))]
     lengths = k, k if k_back is None else k_back
