@@ -38,7 +38,7 @@ def computed_in(precision: str, device: str) -> str:
         device: type of torch's device.
     """
     if precision == "tf32" and device != "cuda":
-        log.warning("only NVIDIA's GPUs have tf32 products: fp32 instead, which is more exact")
+        log.warning("only NVIDIA GPUs support tf32: using fp32, which is more exact")
         return "fp32"
     if precision != "bf16" or device != "cpu":
         return precision
@@ -46,7 +46,7 @@ def computed_in(precision: str, device: str) -> str:
 
     if torch.backends.mkldnn.is_available() and torch.ops.mkldnn._is_mkldnn_bf16_supported():  # type: ignore[no-untyped-call]
         return precision
-    log.warning("this CPU has no bf16 products: fp32 instead", extra=ONLY_IN_FILE)
+    log.warning("this CPU does not support bf16: using fp32", extra=ONLY_IN_FILE)
     return "fp32"
 
 
@@ -86,13 +86,13 @@ def apple_gpu() -> bool:
     """
     asked = os.environ.get(VARIABLE, "")
     if asked not in ("", "cpu", APPLE):
-        raise InputError(f"no device is called {asked!r}", where=VARIABLE, why=f"known: cpu, {APPLE}; CUDA_VISIBLE_DEVICES names others")
+        raise InputError(f"unknown device {asked!r}", where=VARIABLE, why=f"known: cpu, {APPLE}; CUDA_VISIBLE_DEVICES names others")
     if asked != APPLE:
         return False
     import torch
 
     if not torch.backends.mps.is_available():
-        raise ResourceError("torch sees no GPU of Apple's", where=f"{VARIABLE}={APPLE}", do=f"Leave {VARIABLE} out: the CPU computes")
+        raise ResourceError("torch finds no Apple GPU", where=f"{VARIABLE}={APPLE}", do=f"Unset {VARIABLE} to use the CPU")
     return True
 
 

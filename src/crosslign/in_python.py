@@ -64,13 +64,13 @@ def _settings(given: Mapping[str, Any], where: str) -> Mapping[str, Any]:
 
 def _texts(given: Iterable[str], where: str) -> list[str]:
     if isinstance(given, str | bytes):  # a list of its letters
-        raise InputError("one text where a list of texts is asked for", where=where, do="Put it into brackets")
+        raise InputError("found one text, expected a list of texts", where=where, do="Put it into brackets")
     if not isinstance(given, Iterable) or isinstance(given, Mapping | pd.DataFrame):  # whose keys would be the texts
-        raise InputError("no list of texts", where=where, why=f"its type is {type(given).__name__}")
+        raise InputError("not a list of texts", where=where, why=f"its type is {type(given).__name__}")
     texts = list(given)
     for at, text in enumerate(texts):
         if not isinstance(text, str) or (not text.isascii() and HALF.search(text)):
-            raise InputError(f"no text at place {at}", where=where, why=f"found {text!r:.80}", do="Give strings of Unicode")
+            raise InputError(f"item {at} is not text", where=where, why=f"found {text!r:.80}", do="Give Unicode strings")
     return texts
 
 
@@ -82,10 +82,10 @@ def _matrix_of(found: Any, name: str, rows: int | None = None) -> np.ndarray:
     try:
         matrix = np.asarray(found)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise InputError("no matrix", where=name, why=str(error).splitlines()[0]) from error
+        raise InputError("not a matrix", where=name, why=str(error).splitlines()[0]) from error
     if rows is not None and matrix.ndim == 2 and len(matrix) != rows:
         raise InputError(
-            f"{number_of(len(matrix), 'vector')} of {number_of(rows, 'sentence')}", where=name, do="Return one vector a sentence"
+            f"{number_of(len(matrix), 'vector')} for {number_of(rows, 'sentence')}", where=name, do="Return one vector per sentence"
         )
     return matrix
 
@@ -119,7 +119,11 @@ class Encoder:
         texts = _texts(sentences, "sentences")
         langs = [lang] * len(texts) if isinstance(lang, str) else list(lang)
         if len(langs) != len(texts):
-            raise InputError(f"{len(langs)} languages of {number_of(len(texts), 'sentence')}", where="lang", do="Name one, or one of each")
+            raise InputError(
+                f"{len(langs)} languages for {number_of(len(texts), 'sentence')}",
+                where="lang",
+                do="Give one language, or one for each sentence",
+            )
         return encode_counted(self.model, texts, langs, {**self.readout, **_settings(settings, "encode")})[0]
 
 
@@ -266,7 +270,7 @@ def _task(project: Project, task: str) -> Mapping[str, Any]:
     entry: Mapping[str, Any] = project.tasks[task]
     if entry["output"] == "logits":
         raise InputError(
-            f"{task} is scored on the logits of a classifier", where="crosslign.evaluate", do="Name a task of sentence vectors"
+            f"{task} needs the logits of a classifier", where="crosslign.evaluate", do="Name a task that scores sentence vectors"
         )
     return entry
 
@@ -276,7 +280,7 @@ def _matrix(project: Project, encoder: Encodes | Encoder, task: str, role: str, 
     _, texts, langs, pair_texts = text_columns(evaluation.texts, task)
     if not isinstance(encoder, Encoder):
         if pair_texts is not None:
-            raise InputError(f"{task} has texts of two segments", where="crosslign.evaluate", do="Load the encoder by crosslign.encoder")
+            raise InputError(f"{task} has texts of two segments", where="crosslign.evaluate", do="Load the encoder with crosslign.encoder")
         return _matrix_of(encoder.encode(texts), "vectors of the encoder", len(texts)).astype(np.float32)
     settings = dict(encoder.readout)
     if encoder.name in project.encoders:

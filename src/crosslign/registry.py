@@ -22,7 +22,7 @@ from crosslign.errors import InputError
 
 T = TypeVar("T")
 Entry = TypeVar("Entry")
-REGISTER = "Write @NAME.register(version=1), a plain number from 1 up, above the function or class (docs/trust.md)"
+REGISTER = "Write @NAME.register(version=1), with an integer from 1 up, above the function or class (docs/trust.md)"
 MANY, SHOWN = 40, 12
 """Of more allowed names than the first, a message lists the second number."""
 
@@ -115,7 +115,7 @@ def outline(path: Path) -> ast.Module:
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"))
     except (SyntaxError, UnicodeDecodeError) as error:
-        raise InputError("not a module of Python", where=str(path), why=str(error)) from error
+        raise InputError("not a Python module", where=str(path), why=str(error)) from error
     for node in tree.body:
         for part in [node, *node.body] if isinstance(node, ast.ClassDef) else [node]:
             if isinstance(part, ast.FunctionDef):

@@ -46,19 +46,19 @@ STEP = "optimiser_steps"
 ENCODER = "encoder_checksum"
 FOLDER = "crosslign_folder"
 """Key of the trainer's state: the output folder of the run that wrote it."""
-RESUME = "Where the checkpoint was moved, name it in the trainer's arguments, too: resume_from_checkpoint"
+RESUME = "If the checkpoint was moved, name it in the trainer's arguments, too: resume_from_checkpoint"
 MAIN = "main"
 RAW = "unnormalised_embedding"
 NOT_HERE = {
-    "cross_entropy": "it trains a classifier on rows: sentence-transformers has SoftmaxLoss, and CrossEncoder for pairs read as one",
-    "masked_language_model": "it reads tokens, and the model gives one vector a sentence: transformers' own Trainer has it",
+    "cross_entropy": "it trains a classifier: use SoftmaxLoss of sentence-transformers, or CrossEncoder for pairs read as one text",
+    "masked_language_model": "it needs tokens, but the model returns one vector per sentence: use the Trainer of transformers",
 }
 """Objectives that are no losses of a SentenceTransformer, and why."""
 DECIDED = {
-    **dict.fromkeys(("pooling", "layer"), "the model gives one vector a sentence; its own Pooling module decides"),
-    **dict.fromkeys(("examples", "batch", "micro_batch"), "the trainer's data set and arguments decide"),
-    **dict.fromkeys(("learning_rate", "clip"), "the trainer's one optimiser decides"),
-    "start_from": "`load` takes over the parts of an earlier run",
+    **dict.fromkeys(("pooling", "layer"), "the model returns one vector per sentence, by its own Pooling module"),
+    **dict.fromkeys(("examples", "batch", "micro_batch"), "the trainer's data set and arguments set it"),
+    **dict.fromkeys(("learning_rate", "clip"), "the trainer's optimiser sets it"),
+    "start_from": "`load` reads the parts of an earlier run",
 }
 """Keys of a recipe's terms and parts that are no options here, and what stands in their place."""
 VIEW = re.compile(r"(view.*?)(?:_([ab]))?")
@@ -148,9 +148,12 @@ class ObjectiveLoss(nn.Module):
     ) -> None:
         super().__init__()
         if isinstance(model, Mapping | list | tuple):
-            do = "Train one model, or the published form by a recipe of this project"
+            do = "Train one model, or train the published method with a recipe of this project"
             raise InputError(
-                "only one encoder can be trained here", where="model", why="MoCo-BERT as published has one for each language", do=do
+                "only one encoder can be trained here",
+                where="model",
+                why="the published MoCo-BERT has one encoder for each language",
+                do=do,
             )
         self.model, self.langs, self.seed = model, dict(langs or {}), seed
         entries = [terms] if isinstance(terms, Mapping) else list(terms)
@@ -182,7 +185,7 @@ class ObjectiveLoss(nn.Module):
         features = list(sentence_features)
         if any("texts" not in column for column in features):
             do = "Pass data_collator=TextCollator(model.preprocess) to the trainer"
-            raise InputError("the batch has no texts", where="ObjectiveLoss", why="the trainer's own collator drops them", do=do)
+            raise InputError("the batch has no texts", where="ObjectiveLoss", why="the trainer's default collator drops them", do=do)
         training = self.model.training  # the trainer puts the model into evaluation mode, never its loss
         self.parts.train(training)
         if training and self._moved != self.step:
@@ -216,7 +219,7 @@ class ObjectiveLoss(nn.Module):
     def _keys(self, texts: list[list[str]], features: Features) -> _Given:
         copies = next((found for part in self._parts() if (found := part.key_member(MAIN)) is not None), None)
         if copies is None:
-            raise InputError("a term wants momentum keys, and no part holds momentum copies", where="parts", do="Add a momentum_queue")
+            raise InputError("a term needs momentum keys, but no part has momentum copies", where="parts", do="Add a momentum_queue")
         return _Given(texts, [gathered(copies(column)) for column in features])
 
     def _batch(self, names: Sequence[str], texts: Sequence[Sequence[str]], labels: Sequence[Any] | None) -> Batch:
@@ -227,12 +230,16 @@ class ObjectiveLoss(nn.Module):
         columns: dict[str, Any] = {}
         groups = all(term.objective.shape == "groups" for term in self.terms)
         if rest := [names[at] for at in [*([] if groups else plain[2:]), *negatives[1:]]]:
-            do = "Leave it out; a hard negative is called negative…, a view view…, and objectives on groups alone read more sentences"
-            raise InputError(f"the column {rest[0]!r} has no place", where="ObjectiveLoss", why="a row has two sides, one negative", do=do)
+            do = "Remove it, or name it negative… (hard negatives) or view… (views); only objectives on groups read more sentences"
+            raise InputError(
+                f"the column {rest[0]!r} is not used", where="ObjectiveLoss", why="a row has two sides and one negative", do=do
+            )
         if groups and len(plain) > 2:
             members = [[at for at in plain if texts[at][row]] for row in range(rows)]
             if small := [row for row, own in enumerate(members) if len(own) < 2]:
-                raise InputError("a group needs two sentences", where=f"row {small[0]} of the batch", why="its other cells are empty")
+                raise InputError(
+                    "a group needs at least two sentences", where=f"row {small[0]} of the batch", why="its other cells are empty"
+                )
             columns["texts"] = [[texts[at][row] for at in own] for row, own in enumerate(members)]
             columns["langs"] = [[langs[at] for at in own] for own in members]
         else:
@@ -282,7 +289,7 @@ class ObjectiveLoss(nn.Module):
         except (RuntimeError, KeyError, SafetensorError) as error:
             raise InputError("the state belongs to another loss", where=str(path), why=" ".join(str(error).split())[:200]) from error
         if resume and encoder != _checksum(self.model):
-            raise InputError("the state belongs to other weights than the model has", where=str(path), do=RESUME)
+            raise InputError("the state does not belong to the model's weights", where=str(path), do=RESUME)
         self.step, self._moved = step if resume else 0, -1
 
 
@@ -293,9 +300,9 @@ def _check_keys(entry: Mapping[str, Any]) -> None:
         raise InputError("neither a term nor a part", where="ObjectiveLoss", why=f"found {entry!r:.80}", do=do)
     name = str(entry.get("objective", entry.get("kind", "")))
     if name in NOT_HERE:
-        raise InputError(f"{name} is no loss of a SentenceTransformer", where="terms", why=NOT_HERE[name])
+        raise InputError(f"{name} cannot be a loss of a SentenceTransformer", where="terms", why=NOT_HERE[name])
     if refused := [key for key in DECIDED if entry.get(key) is not None]:
-        raise InputError(f"{refused[0]} is no option here", where=name, why=DECIDED[refused[0]], do="Leave it out")
+        raise InputError(f"{refused[0]} cannot be set here", where=name, why=DECIDED[refused[0]], do="Remove it")
     section, seam = ("terms", "objectives") if "objective" in entry else ("parts", "parts")
     check_call(seam, name, options_of(section, entry), f"ObjectiveLoss: {name}")
 
@@ -321,7 +328,9 @@ class _Given:
             InputError: two terms ask for different texts by one name.
         """
         if self._asked.setdefault(name, list(item.texts)) != list(item.texts):
-            raise InputError(f"two terms ask for different inputs called {name!r}", where="terms", do="Give both the same anchor_parallel")
+            raise InputError(
+                f"two terms need different inputs with the name {name!r}", where="terms", do="Give both the same anchor_parallel"
+            )
         if name not in self._handed:
             places = []
             for text in item.texts:
@@ -385,7 +394,7 @@ class LossState(TrainerCallback):
         collator = getattr(kwargs.get("train_dataloader"), "collate_fn", None)
         if isinstance(collator, TextCollator) and getattr(args, "prompts", None) and not collator.prompts:
             do = "Pass them on: TextCollator(model.preprocess, prompts=arguments.prompts)"
-            raise InputError("the arguments name prompts, and the collator has none", where="TextCollator", do=do)
+            raise InputError("the arguments name prompts, but the collator has none", where="TextCollator", do=do)
         given, step = args.resume_from_checkpoint, f"checkpoint-{state.global_step}"
         written = [Path(place, step) for place in (state.stateful_callbacks.get(FOLDER, args.output_dir), args.output_dir)]
         places = [Path(given)] if isinstance(given, str) and given.lower() != "true" else written

@@ -141,7 +141,7 @@ def made(config: Sequence[str], *, encoders: Sequence[str] = (), corpora: Sequen
     done = subprocess.run([sys.executable, "-m", __name__, *words, "--", *config], stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         kinds = {kind.exit_code: kind for kind in (InputError, NetworkError, ResourceError)}
-        raise kinds.get(done.returncode, CrosslignError)(done.stdout.strip() or "what makes encoders and corpora was killed")
+        raise kinds.get(done.returncode, CrosslignError)(done.stdout.strip() or "the process that prepares encoders and corpora was killed")
 
 
 def main(words: Sequence[str]) -> int:

@@ -37,7 +37,7 @@ class VectorError(InputError):
 
     def __init__(self, what: str, matrix: str, row: int) -> None:
         self.matrix, self.row = matrix, row
-        super().__init__(what, where=f"{matrix}, row {row}", do="Encode that text again, or take it out")
+        super().__init__(what, where=f"{matrix}, row {row}", do="Encode that text again, or remove it")
 
 
 def name_of(vectors: Vectors, otherwise: str) -> str:
@@ -78,7 +78,7 @@ def open_both(sources: Vectors, targets: Vectors) -> tuple[np.ndarray, np.ndarra
         raise InputError("no vectors to search", where=names[1] if len(left) else names[0])
     if left.shape[1] != right.shape[1]:
         why = f"{left.shape[1]} and {number_of(right.shape[1], 'dimension')}"
-        raise InputError("vectors of unequal dimension", where=f"{names[0]} and {names[1]}", why=why)
+        raise InputError("the vectors differ in dimension", where=f"{names[0]} and {names[1]}", why=why)
     return left, right
 
 
@@ -93,7 +93,7 @@ def row_norms(chunk: np.ndarray, numbers: np.ndarray, name: str) -> np.ndarray:
     bad = np.flatnonzero(~(np.isfinite(norms) & (norms > 0)))
     if bad.size:
         row = int(bad[0])
-        what = "zero vector" if norms[row] == 0 else "NaN or infinity in a vector"
+        what = "zero vector" if norms[row] == 0 else "a vector contains NaN or infinity"
         raise VectorError(what, name, int(numbers[row]))
     return norms
 
@@ -110,7 +110,7 @@ def finite(vectors: np.ndarray, rows: np.ndarray) -> np.ndarray:
     chosen = np.asarray(vectors[rows])
     bad = np.flatnonzero(~np.isfinite(chosen).all(1))
     if bad.size:
-        raise VectorError("NaN or infinity in a vector", name_of(vectors, "embeddings"), int(rows[bad[0]]))
+        raise VectorError("a vector contains NaN or infinity", name_of(vectors, "embeddings"), int(rows[bad[0]]))
     return chosen
 
 

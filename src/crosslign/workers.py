@@ -89,10 +89,10 @@ class Worker:
             table, answer = _receive(self.process.stdout)
         except (pa.ArrowInvalid, OSError, ValueError) as error:
             raise ResourceError(
-                "a worker process ended before its work did",
+                "a worker process ended before its work was done",
                 where=self._where,
                 why=f"exit status {self.process.wait()}",
-                do="Its own message stands above, if it left one; a process that was killed often ran out of memory. "
+                do="See its own message above, if there is one; a process that was killed often ran out of memory. "
                 "Run the same command again",
             ) from error
         if "error" in answer:
@@ -211,7 +211,7 @@ def forked(work: Callable[[Any], None], items: Sequence[Any], processes: int, wh
             deque(pool.map(work, items), 0)
     except BrokenProcessPool as error:
         do = "Ask for more memory, or for fewer threads"
-        raise ResourceError("a process that was started for it was killed", where=where, do=do) from error
+        raise ResourceError("one of its processes was killed", where=where, do=do) from error
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ def submitted(tmp_path, refusing):
 @pytest.mark.parametrize("refuser", ["sinfo", "sbatch"])
 def test_f29_a_scheduler_that_takes_no_jobs_is_said_before_the_first(tmp_path, refuser):
     said = submitted(tmp_path, {refuser: "REFUSE"})
-    assert "Slurm takes no jobs of this run" in said
+    assert "Slurm rejects jobs of this run" in said
     assert "slurm/local.yaml" in said
     assert "jobs done" not in said
 
@@ -58,7 +58,7 @@ def test_f29_a_scheduler_that_takes_no_jobs_is_said_before_the_first(tmp_path, r
 def test_f29_submissions_that_are_refused_later_are_said_and_leave_nothing(tmp_path):
     later = 'case "$*" in *--test-only*) exit 0;; esac\nREFUSE'
     said = submitted(tmp_path, {"sbatch": later, "sinfo": 'case "$*" in *noheader*) exit 0;; esac\nREFUSE'})
-    assert "Slurm takes no jobs of this run" not in said
+    assert "Slurm rejects jobs of this run" not in said
     assert re.search(r"\[[1-9]\d* of \d+ jobs done", said)
 
 
@@ -131,7 +131,7 @@ def test_f29_jobs_are_asked_after_until_slurm_answers(mini):
 def test_f29_a_job_that_slurm_would_take_later_is_submitted_later_in_the_same_try(mini, words):
     done, asked = corpus_by_slurm(mini, busy=2, words=words)
     assert done.returncode == 0, done.stdout[-3000:]
-    assert done.stdout.count("Slurm takes no jobs just now") == 1
+    assert done.stdout.count("Slurm accepts no jobs at present") == 1
     assert len(asked) == 3
     assert len({re.search(r"--mem[ =](\d+)", call)[1] for call in asked}) == 1
 
@@ -169,7 +169,7 @@ def test_f29_what_the_executor_refuses_is_said_before_the_first_job(mini):
         file.write("default-resources: {slurm_extra: \"'--mem=9'\"}\n")
     done, asked = corpus_by_slurm(mini)
     assert done.returncode != 0
-    told = done.stdout.split("error: the executor takes no jobs of build_corpus")[1]
+    told = done.stdout.split("error: the executor rejects jobs of build_corpus")[1]
     assert "memory" in told
     assert "slurm/local.yaml" in told
     assert "jobs done" not in done.stdout

@@ -34,7 +34,7 @@ HOSTILE = [
 CONFIGS = {
     "an unknown key": ("scale: mini", "scael: mini", "unknown key 'scael'.*scale"),
     "a wrong type": ("papers: [faults]", "papers: 7", "found 7"),
-    "a key twice": ("scale: mini", "scale: mini\nscale: mini", r"config\.yaml:3: a key stands twice"),
+    "a key twice": ("scale: mini", "scale: mini\nscale: mini", r"config\.yaml:3: a key occurs twice"),
     "a tab": ("scale: mini", "\tscale: mini", r"config\.yaml:\d+: not valid YAML"),
     "a Python object": ("scale: mini", "scale: !!python/object/apply:os.system ['touch owned']", "config"),
     "another tag": ("scale: mini", "scale: !secret mini", "config"),
@@ -89,7 +89,7 @@ def test_f13_numbers_that_are_none_are_refused(mini, value):
 @pytest.mark.parametrize("value", ["9" * 400, "0x" + "f" * 4000, str(2**63), f"-{2**64}"])
 def test_f13_whole_numbers_that_nothing_can_hold_are_refused_and_not_printed(mini, value):
     spoil(mini, "config/papers/faults.yaml", "seeds: [42]", f"seeds: [{value}]")
-    with pytest.raises(InputError, match=r"faults\.yaml:\d+: a number too large to count with") as error:
+    with pytest.raises(InputError, match=r"faults\.yaml:\d+: the number is too large") as error:
         load_project(mini.folder)
     assert len(str(error.value)) < 200
 
@@ -177,7 +177,7 @@ def test_f26_a_gpu_that_is_not_there_is_said_before_any_data_work(monkeypatch, t
         monkeypatch.delenv(name, raising=False)
     note = gpu_note(1, os.environ)
     assert "1 GPU" in note
-    assert "computed on the CPU" in note
+    assert "such jobs run on the CPU" in note
     assert gpu_note(0, os.environ) == ""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     assert gpu_note(1, os.environ) == ""

@@ -92,7 +92,7 @@ def test_f01_a_killed_writer_leaves_no_final_name(forks, tmp_path, writer, momen
 def test_f10_a_full_disk_leaves_nothing_and_names_the_bytes(tmpfs, writer):
     disk = tmpfs("2m")
     (disk / "old").write_text("old")
-    with pytest.raises(ResourceError, match=r"no space left.*bytes are free.*crosslign plan"):
+    with pytest.raises(ResourceError, match=r"no space left.*bytes that were free.*crosslign plan"):
         WRITERS[writer](disk / "new")
     assert [path.name for path in disk.iterdir()] == ["old"]
 
@@ -112,8 +112,8 @@ def test_f10_a_file_that_may_not_grow_so_large_leaves_nothing_and_names_the_limi
     """Python ignores the signal of such a limit: each writer meets the error in its own way, and the disk itself is not full."""
     done = forks.run(LIMITED, writer, tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "out: a file may not become that large here" in done.stdout
-    assert "1,048,576 are the limit. Raise the limit (ulimit -f)" in done.stdout
+    assert "out: the file exceeds the size limit" in done.stdout
+    assert "the limit is 1,048,576. Raise the limit (ulimit -f)" in done.stdout
     assert not list(tmp_path.iterdir())
 
 
@@ -139,7 +139,7 @@ def test_f11_a_file_that_may_not_be_read_is_named_by_its_job(nobody, tmp_path):
     (tmp_path / "own.de").write_text("Guten Tag.\n", encoding="utf-8")
     (tmp_path / "own.de").chmod(0)
     done = subprocess.run([*nobody, sys.executable, "-c", READS], cwd=tmp_path, capture_output=True, text=True, check=False)
-    said = "own.de: cannot be read; Permission denied. Get the right to read it"
+    said = "own.de: cannot be read; Permission denied. Change its permissions, or ask its owner to"
     assert (done.returncode, done.stderr) == (4, f"[mine_texts job] {said}\n")
     assert f"ERROR crosslign: {said}\n" in (tmp_path / "results" / "job.log").read_text(encoding="utf-8")
     assert not (tmp_path / "results" / "rows.parquet").exists()
@@ -165,7 +165,7 @@ def test_f11_a_folder_of_another_user_is_named_in_one_line(copy, nobody, folder)
     (said,) = [line for line in done.stderr.splitlines() if "rror" in line]
     assert (done.returncode, "Traceback" in done.stderr) == (4, False)
     assert said.startswith("error: ")
-    assert f"{folder}: cannot be read; Permission denied. Get the right to read it" in said
+    assert f"{folder}: cannot be read; Permission denied. Change its permissions, or ask its owner to" in said
     assert before <= set(copy.folder.rglob("*"))
 
 
@@ -273,7 +273,7 @@ def test_f18_a_filter_worker_that_dies_fails_the_step(tmp_path):
         next(answers)
         for worker in workers.workers:
             os.kill(worker.process.pid, signal.SIGKILL)
-        with pytest.raises(ResourceError, match="worker process ended before its work did") as error:
+        with pytest.raises(ResourceError, match="worker process ended before its work was done") as error:
             write_batches(tmp_path / "c.parquet", (table for table, _ in answers), "mono")
     assert error.value.exit_code == 4
     assert list(tmp_path.iterdir()) == []

@@ -39,7 +39,10 @@ def decontaminated(table, evaluations):
     return cleaner.clean(table), cleaner.counts
 
 
-@pytest.mark.parametrize(("value", "message"), [(np.nan, "NaN or infinity"), (np.inf, "NaN or infinity"), (0.0, "zero vector")])
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [(np.nan, "a vector contains NaN or infinity"), (np.inf, "a vector contains NaN or infinity"), (0.0, "zero vector")],
+)
 @pytest.mark.parametrize("side", [0, 1])
 def test_f22_vectors_without_direction_are_refused_with_their_row(value, message, side):
     sides = [np.random.default_rng(n).normal(size=(50, 8)).astype(np.float32) for n in range(2)]
@@ -49,7 +52,7 @@ def test_f22_vectors_without_direction_are_refused_with_their_row(value, message
 
 
 def test_f22_unequal_dimensions_are_refused():
-    with pytest.raises(InputError, match=r"unequal dimension.*8 and 9"):
+    with pytest.raises(InputError, match=r"differ in dimension.*8 and 9"):
         neighbours(np.ones((3, 8), np.float32), np.ones((3, 9), np.float32), 1)
 
 
@@ -138,11 +141,11 @@ def test_f35_a_score_that_cannot_be_is_not_written(tmp_path, metric, value):
 
 RECORD = {"eval": "t", "subset": "de", "metric": "f1", "protocol": "", "direction": "", "n_items": 5}
 WRONG = {
-    "a truth value": ({"value": True}, "f1 is True; it is a finite number"),
-    "a text": ({"value": "0.5"}, "f1 is '0.5'; it is a finite number"),
+    "a truth value": ({"value": True}, "f1 is True; it must be a finite number"),
+    "a text": ({"value": "0.5"}, "f1 is '0.5'; it must be a finite number"),
     "a list": ({"value": []}, r"f1 is \[\]"),
     "NaN": ({"value": float("nan")}, "f1 is nan"),
-    "beyond its bounds": ({"value": 93.1}, "f1 is 93.1; it lies between 0 and 1"),
+    "beyond its bounds": ({"value": 93.1}, "f1 is 93.1; it must lie between 0 and 1"),
     "beyond any number": ({"value": 10**400}, "f1 is 1000"),
     "thousands of digits": ({"value": "@"}, "not valid JSON"),
     "an interval of text": ({"value": 0.5, "ci_low": "0.4"}, "ci_low is '0.4'"),
@@ -203,7 +206,7 @@ def test_f36_results_of_another_version_are_refused_with_advice(tmp_path, capsys
     ):
         job.inherit()
     assert main(["verify", str(tmp_path / "results")]) == 1
-    assert "it was made by another version" in capsys.readouterr().out
+    assert "another version wrote it" in capsys.readouterr().out
 
 
 HOSTILE = "<script>alert(1)</script> \x1b]0;owned\x07\x1b[2J\u202eevil | `x` & ${HOME}"
@@ -310,7 +313,7 @@ def test_f42_a_missing_part_of_a_table_is_named_with_the_target_to_run(results):
         find_record(results / "scores" / "s.json", {"task": "t"})
     text, whole = verify(results)
     assert not whole
-    assert "A / de: scores/s.json is not there" in text
+    assert "A / de: scores/s.json is missing" in text
 
 
 @pytest.mark.parametrize("printed", [{}, {"gaps": "mark"}])
@@ -338,14 +341,14 @@ def test_f42_verify_says_whole_stale_missing_and_touched_on_one_screen(results):
     table = results / "tables" / "t.csv"
     table.write_text(table.read_text().replace("0.35", "0.36"))
     Lineage("rule", TABLE, [results / "scores/s.json"], results).write(table, "kind")
-    assert "A / mean: 0.36 is printed, the scores give 0.35" in verify(results)[0]
+    assert "A / mean: the table has 0.36, the scores give 0.35" in verify(results)[0]
     (results / "corpora" / "c.parquet").write_text("other rows")
     text, _ = verify(results)
     assert "touched by hand: corpora/c.parquet" in text
     assert "stale: scores/s.json (corpora/c.parquet has changed since)" in text
     (results / "corpora" / "c.parquet").unlink()
     lineage_path(results / "corpora" / "c.parquet").unlink()
-    assert "missing: corpora/c.parquet (scores/s.json was made of it)" in verify(results)[0]
+    assert "missing: corpora/c.parquet (scores/s.json was made from it)" in verify(results)[0]
     assert len(verify(results)[0].splitlines()) < 40
 
 

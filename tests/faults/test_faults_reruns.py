@@ -52,7 +52,7 @@ def test_f23_one_damaged_byte_of_any_artefact_is_refused_by_name_and_mended_by_d
         path.write_bytes(content if number % 2 else content[:-1])
         done = copy.run("--until", rule, check=False)
         assert done.returncode != 0, done.stdout[-3000:]
-        assert "not what its lineage says; damaged, or changed by hand" in done.stdout, done.stdout[-3000:]
+        assert "the file differs from its lineage; it is damaged, or was changed by hand" in done.stdout, done.stdout[-3000:]
         assert not verify(copy.results)[1]
         assert discard(copy.results)
     shutil.rmtree(copy.results / ".discarded")

@@ -54,7 +54,7 @@ HARMLESS = {
         "no premise has an entailed",
         "there is no premise with an entailed",
     ),
-    "the words of an error of a reader": ("corpora/evaluations/sts_tsv.py", "a grade is a number", "each grade is a number"),
+    "the words of an error of a reader": ("corpora/evaluations/sts_tsv.py", "a grade must be a number", "each grade must be a number"),
     "a docstring of a stage": ("stages/train_system.py", "Train one run, or go on", "Train a run, or go on"),
     "a comment in a scorer": ("tasks/scorers/sts.py", "", "\n# Spearman's is the papers' metric.\n"),
     "a helper moved to a module of its own": (
@@ -196,7 +196,7 @@ def test_f31_results_copied_beside_a_fresh_checkout_make_nothing_again(undisturb
     assert not (fresh.folder / ".snakemake").exists()
     assert "Nothing to be done" in fresh.run("-n").stdout
     shutil.rmtree(fresh.results / "tables")
-    assert re.findall(r"^Job \d+: (.*) \[", fresh.run().stdout, flags=re.MULTILINE) == ["Making the table faults"]
+    assert re.findall(r"^Job \d+: (.*) \[", fresh.run().stdout, flags=re.MULTILINE) == ["Building the table faults"]
     assert fresh.tables() == undisturbed.tables()
 
 

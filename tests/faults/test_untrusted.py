@@ -245,7 +245,7 @@ def test_text_in_parquet_that_is_no_utf8_is_refused_with_its_file(tmp_path):
 
 def test_similarity_in_parquet_that_is_no_text_is_refused_with_its_row(tmp_path):
     pq.write_table(pa.table({"sentence1": ["a", "b"], "sentence2": [b"x", b"y"], "score": [1.0, 2.0]}), tmp_path / "en-de.parquet")
-    with pytest.raises(InputError, match="sentence2 is no text") as refused:
+    with pytest.raises(InputError, match="sentence2 is not text") as refused:
         EVALUATIONS.get("mteb_sts")(Given({"en-de.parquet": tmp_path / "en-de.parquet"}, {}, "demo", [], None, 0))
     assert "en-de.parquet:1" in str(refused.value)
 
@@ -315,20 +315,20 @@ GREEDY = {
         {"a.tmx": (OUTER + "<tmx><body><tu><tuv xml:lang='en'><seg>&x;</seg></tuv></tu></body></tmx>").encode},
         "declares an entity",
     ),
-    "one segment": ("tmx", {"a.tmx.gz": lambda: bomb(SEGMENT)}, "a <tu> of more than 67,108,864 bytes"),
-    "one tag": ("tmx", {"a.tmx.gz": lambda: bomb(b"<tmx><")}, "a <tu> of more than 67,108,864 bytes"),
-    "deep XML": ("tmx", {"a.tmx": lambda: b"<tmx>" * 1_000_000}, "more than 100 elements within each other"),
+    "one segment": ("tmx", {"a.tmx.gz": lambda: bomb(SEGMENT)}, "a <tu> has more than 67,108,864 bytes"),
+    "one tag": ("tmx", {"a.tmx.gz": lambda: bomb(b"<tmx><")}, "a <tu> has more than 67,108,864 bytes"),
+    "deep XML": ("tmx", {"a.tmx": lambda: b"<tmx>" * 1_000_000}, "elements are nested more than 100 levels deep"),
     "deep JSON": ("squad", {"a.json": lambda: b"[" * 1_000_000}, "not JSON"),
-    "one value": ("squad", {"a.json.gz": lambda: bomb(b'"')}, "a JSON file of more than 268,435,456 bytes"),
-    "one line of a bitext": ("moses", {"a.en.gz": bomb, "a.de.gz": bomb}, "a line of more than 67,108,864 bytes"),
-    "one line of a dictionary": ("dictionary", {"en-de.txt.gz": bomb}, "a line of more than 67,108,864 bytes"),
+    "one value": ("squad", {"a.json.gz": lambda: bomb(b'"')}, "the JSON file has more than 268,435,456 bytes"),
+    "one line of a bitext": ("moses", {"a.en.gz": bomb, "a.de.gz": bomb}, "a line has more than 67,108,864 bytes"),
+    "one line of a dictionary": ("dictionary", {"en-de.txt.gz": bomb}, "a line has more than 67,108,864 bytes"),
     "one line of BUCC": (
         "bucc",
         {f"de-en.training.{part}": bomb for part in ("de", "en", "gold")},
-        "a line of more than 67,108,864 bytes",
+        "a line has more than 67,108,864 bytes",
     ),
-    "one line of similarity": ("sts_tsv", {"sts_en.tsv": bomb, "sts_de.tsv": bomb}, "a line of more than 67,108,864 bytes"),
-    "a model as wide as its file": ("e5s1", {"a.bin": lambda: lying(8, "<i", 1 << 12)}, "does not have its shape"),
+    "one line of similarity": ("sts_tsv", {"sts_en.tsv": bomb, "sts_de.tsv": bomb}, "a line has more than 67,108,864 bytes"),
+    "a model as wide as its file": ("e5s1", {"a.bin": lambda: lying(8, "<i", 1 << 12)}, "has the wrong shape"),
     "a model of 2^31 words": ("e5s1", {"a.bin": lambda: lying(24, "<i", 2**31 - 1)}, "impossible shape"),
     "a model of 2^31 pieces": ("e5s1", {"a.bin": lambda: lying(44, "<i", 2**31 - 1)}, "impossible number of pieces"),
 }

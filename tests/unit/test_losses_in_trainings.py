@@ -107,5 +107,5 @@ def test_values_that_a_file_may_not_hold_are_refused(terms, parts, said, sentenc
 def test_a_group_of_one_sentence_is_refused_with_its_row(rows, sentence_encoder):  # noqa: F811
     collated = TextCollator(sentence_encoder.preprocess)([{"a": "x", "b": "y", "c": ""}, {"a": "", "b": "", "c": ""}])
     features = [{key.removeprefix(f"{name}_"): value for key, value in collated.items() if key.startswith(f"{name}_")} for name in "abc"]
-    with pytest.raises(InputError, match="row 1 of the batch: a group needs two sentences"):
+    with pytest.raises(InputError, match="row 1 of the batch: a group needs at least two sentences"):
         ObjectiveLoss(sentence_encoder, {"objective": "multi_positive_infonce"})(features)

@@ -198,15 +198,15 @@ def test_everybody_reads_it_only_where_that_was_said(hub, results, capsys):
 @pytest.mark.parametrize(
     ("licences", "said"),
     [
-        ([], "lineage names none"),
-        (["MIT", "not stated: for research"], "of its data and encoders: not stated: for research"),
-        (["MIT; unknown"], "of its data and encoders: unknown"),  # a pair's file that names none
+        ([], "its lineage names no licence"),
+        (["MIT", "not stated: for research"], "found not stated: for research"),
+        (["MIT; unknown"], "found unknown"),  # a pair's file that names none
     ],
 )
 def test_what_has_no_licence_is_not_pushed(hub, tmp_path, tiny_encoder, capsys, licences, said):
     assert push(trained(tmp_path / "laptop", tiny_encoder, licences)) == 2
     error = capsys.readouterr().err
-    assert "it was trained on what has no licence" in error
+    assert "some of its training data or encoders have no licence" in error
     assert said in error
     assert hub.asked == []
 
@@ -228,14 +228,14 @@ def test_a_hub_that_stays_away_is_said_in_words_and_a_repository_stays_as_it_was
     before = dict(hub.repos["lab/verses"]["files"])
     hub.plan = ["cut"] * 1000
     assert push(results) == 3
-    assert "lab/verses: the model did not reach the hub" in capsys.readouterr().err
+    assert "lab/verses: the model could not be uploaded to the hub" in capsys.readouterr().err
     assert hub.repos["lab/verses"]["files"] == before
 
 
 def test_a_wrong_token_is_refused_in_words(hub, results, capsys, monkeypatch):
     monkeypatch.setenv("HF_TOKEN", "hf_wrong")
     assert push(results) == 2
-    assert "lab/verses: the hub refuses this token, or has none; it answered 401. Sign in" in capsys.readouterr().err
+    assert "lab/verses: the hub rejects the token, or received none; it answered 401. Sign in" in capsys.readouterr().err
     assert hub.repos == {}
 
 
@@ -243,7 +243,7 @@ def test_a_dry_run_and_a_refused_name_ask_nobody(hub, results, capsys, monkeypat
     assert push(results, "--dry-run") == 0
     assert "model-index:" in capsys.readouterr().out
     assert push(results, name="no name") == 2
-    assert "is no name of a repository" in capsys.readouterr().err
+    assert "is not the name of a repository" in capsys.readouterr().err
     monkeypatch.setenv("CROSSLIGN_OFFLINE", "1")
     assert push(results) == 3
     assert hub.asked == []

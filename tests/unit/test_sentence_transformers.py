@@ -152,7 +152,7 @@ def collated(model, columns, numbers):
 def test_loss_and_gradients_are_those_of_the_own_trainer(case, rows, own_steps, sentence_encoder):
     shape, terms, parts = CASES[case]
     columns = rows[shape]
-    if case == "infonce":  # each positive stands twice in the set, for masks of equal texts
+    if case == "infonce":  # each positive occurs twice in the set, for masks of equal texts
         columns = {**columns, "positive": [columns["positive"][place - place % 2] for place in range(len(columns["positive"]))]}
     steps, seed = own_steps(shape, columns, terms, parts)
     assert_exact_by_vectors(sentence_encoder, columns, terms, parts, seed, *steps[0][:2])
@@ -314,7 +314,7 @@ def test_what_is_resumed_is_the_state_of_that_checkpoint(rows, sentence_encoder,
     turned = dict(zip(rows["pairs"], reversed(rows["pairs"].values()), strict=True))
     trained(again, turned, tmp_path / "run", term, parts, 2)
     given = str(tmp_path / "moved" / "checkpoint-2")
-    with pytest.raises(InputError, match=r"belongs to other weights .* resume_from_checkpoint"):
+    with pytest.raises(InputError, match=r"does not belong to the model's weights.*resume_from_checkpoint"):
         trained(again, rows["pairs"], tmp_path / "new", term, parts, 4, resume=given)
     trained(again, rows["pairs"], tmp_path / "new", term, parts, 4, resume=given, resume_from_checkpoint=given)
     (tmp_path / "moved" / "checkpoint-2" / "crosslign_loss.safetensors").unlink()
@@ -364,7 +364,7 @@ def test_the_saved_model_is_an_ordinary_one(rows, sentence_encoder, tmp_path):
         ({"objective": "cross_entropy", "part": "head"}, "SoftmaxLoss"),
         ({"objective": "infonce", "pooling": "cls"}, "Pooling module"),
         ({"objective": "infonce", "layer": 8}, "Pooling module"),
-        ({"objective": "infonce", "batch": 8}, "batch is no option here; the trainer's data set and arguments decide"),
+        ({"objective": "infonce", "batch": 8}, "batch cannot be set here; the trainer's data set and arguments set it"),
         ({"objective": "infonc"}, "infonce"),
         ({"objective": "infonce", "temprature": 1}, "temprature"),
     ],
@@ -375,15 +375,15 @@ def test_what_has_no_place_here_is_refused_by_name(term, said, sentence_encoder)
 
 
 def test_several_models_pairs_read_as_one_and_batches_without_texts_are_refused(rows, sentence_encoder):
-    with pytest.raises(InputError, match="one for each language"):
+    with pytest.raises(InputError, match="one encoder for each language"):
         ObjectiveLoss({"en": sentence_encoder, "zh": sentence_encoder}, {"objective": "infonce"})
     features, labels = collated(sentence_encoder, rows["labelled"], range(4))
     with pytest.raises(InputError, match="encode: sentences"):
         ObjectiveLoss(sentence_encoder, {"objective": "alignment", "similarity": "cosine"})(features, labels)
-    with pytest.raises(InputError, match="one optimiser"):
+    with pytest.raises(InputError, match="the trainer's optimiser"):
         ObjectiveLoss(sentence_encoder, {"objective": "infonce"}, {"mlp": {"kind": "mlp_train_only", "learning_rate": 1e-3}})
     for columns in (rows["groups"], rows["triplets"] | {"negative_2": rows["triplets"]["negative"]}):
-        with pytest.raises(InputError, match=r"the column '(also|negative_2)' has no place"):
+        with pytest.raises(InputError, match=r"the column '(also|negative_2)' is not used"):
             ObjectiveLoss(sentence_encoder, {"objective": "infonce"})(*collated(sentence_encoder, columns, range(4)))
     with pytest.raises(InputError, match="TextCollator"):
         ObjectiveLoss(sentence_encoder, {"objective": "infonce"})([{"input_ids": features[0]["input_ids"]}], None)

@@ -175,6 +175,6 @@ def check_asked(project: Project, files: Mapping[str, YamlFile]) -> None:
         for file, keys, asked in asked_by(project):
             if wrong := _refused(project, asked):
                 kind, value, allowed = wrong
-                what = f"{asked['task']} gives no {kind} {value!r}" if value else f"{asked['task']} gives nothing without a {kind}"
+                what = f"{asked['task']} has no {kind} {value!r}" if value else f"{asked['task']} has no scores without a {kind}"
                 names = sorted(filter(None, allowed))
                 raise InputError(what, where=where_of(files, file, (*keys, kind)), why=nearest(value, names))

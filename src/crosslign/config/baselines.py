@@ -27,7 +27,7 @@ def named_columns(columns: Sequence[Mapping[str, Any]], names: Sequence[str]) ->
     known = list(dict.fromkeys(name for pair in own for name in pair if name))
     for name in names:
         if name not in known:
-            raise InputError(f"no column or group of columns {name!r}", where="print: latex", why=f"there are {', '.join(known)}")
+            raise InputError(f"no column or group of columns {name!r}", where="print: latex", why=f"known: {', '.join(known)}")
     return [place for place, pair in enumerate(own) if {*pair} & {*names}]
 
 

@@ -12,9 +12,11 @@ from crosslign.errors import InputError
 from crosslign.registry import SHOWN, nearest, outline_of, source_of
 
 PACKAGE = "sentence_transformers.sentence_transformer.losses"
-_OWN_PASSES = "it encodes by itself, in parts or with another model, where this trainer has encoded already; micro_batch bounds memory here"
-_SLICES = "it slices the model's layers, which a loss cannot reach here"
-_TOKENIZER = "it wants the model's tokenizer or its decoder"
+_OWN_PASSES = (
+    "it encodes texts itself (in parts, or with another model), but this trainer has already encoded them; here micro_batch limits memory"
+)
+_SLICES = "it slices the model's layers, to which a loss has no access here"
+_TOKENIZER = "it needs the model's tokenizer or decoder"
 REFUSED = {
     "CachedMultipleNegativesRankingLoss": _OWN_PASSES,
     "CachedMultipleNegativesSymmetricRankingLoss": _OWN_PASSES,
@@ -55,12 +57,12 @@ def check_loss(name: str, options: Mapping[str, Any], where: str) -> None:
         InputError: no such loss or option, or a loss that has no place here; says why.
     """
     if name in REFUSED:
-        raise InputError(f"{name} is no loss for this trainer", where=where, why=REFUSED[name])
+        raise InputError(f"this trainer cannot use the loss {name}", where=where, why=REFUSED[name])
     known = {loss: taken for loss, taken in losses().items() if loss not in REFUSED}
     if name not in known:
         close = get_close_matches(name, known, n=SHOWN, cutoff=0)
         raise InputError(
-            f"sentence-transformers has no loss {name!r}", where=where, why=nearest(name, close), do="Its documentation has all"
+            f"sentence-transformers has no loss {name!r}", where=where, why=nearest(name, close), do="Its documentation lists all losses"
         )
     if unknown := sorted(set(options) - set(known[name])):
         raise InputError(f"{name} has no option {unknown[0]!r}", where=where, why=nearest(unknown[0], known[name]))
@@ -77,5 +79,7 @@ def inner_loss(given: Any, where: str) -> tuple[str, Mapping[str, Any]]:
     own = given if isinstance(given, Mapping) else {"loss": given}
     name, options = own.get("loss"), own.get("options") or {}
     if not isinstance(name, str) or not isinstance(options, Mapping) or set(own) - {"loss", "options"}:
-        raise InputError("a loss inside another is its name, or `loss` and `options` of it", where=where, why=f"found {given!r}")
+        raise InputError(
+            "a loss inside another loss must be a name, or a mapping with `loss` and `options`", where=where, why=f"found {given!r}"
+        )
     return name, options

@@ -14,7 +14,7 @@ from crosslign.errors import InputError
 TOLERANCE = 0.01
 """Share of a table's budget by which a row may differ from it, however short its steps are."""
 ALLOWED = f"{100 * TOLERANCE:g} %, or one step of each of its trainings where these are more"
-EQUAL = "Give every training that the row starts from its `budget:`, so that they add up to the table's"
+EQUAL = "Set `budget:` of every training that the row starts from, so that their sum is the table's budget"
 
 
 def budget_of(project: Project, system: str) -> float | None:
@@ -83,5 +83,5 @@ def check_budgets(project: Project, files: Mapping[str, YamlFile], systems: Mapp
             if own is None or off(own, budget):
                 where = where_of(files, project.file_of(name), ("tables", name, "rows", index, "system"))
                 found = "a training without a budget" if own is None else f"{own:.4g} FLOPs"
-                why = f"the table's is {budget:.4g} FLOPs, {system} has {found}"
-                raise InputError(f"{system} does not keep the budget of {name}", where=where, why=why, do=EQUAL)
+                why = f"the table's budget is {budget:.4g} FLOPs, but {system} has {found}"
+                raise InputError(f"the budget of {system} differs from that of the table {name}", where=where, why=why, do=EQUAL)

@@ -104,7 +104,7 @@ def off(size: int, file: Mapping[str, Any]) -> str:
     about = file.get("about_bytes")
     if not about or FROM * about <= size <= TO * about:
         return ""
-    return f"expected about {about:,} bytes, found {size:,}: where the publisher's file is right, correct `about_bytes` in the catalog"
+    return f"expected about {about:,} bytes, found {size:,}: if the publisher's file is right, correct `about_bytes` in the catalog"
 
 
 def bytes_of(file: Mapping[str, Any]) -> int:

@@ -110,7 +110,7 @@ def check_claims(project: Project, files: Mapping[str, YamlFile]) -> None:
             for side in ("better", "worse"):
                 if len(_row(table, asked[side])) != 1:
                     rows = [text for row in table["rows"] for text in (row.get("system", ""), row["label"]) if text]
-                    raise refuse(side, "row, or one of several,", asked[side], rows)
+                    raise refuse(side, "or ambiguous row", asked[side], rows)
             for column in asked["columns"]:
                 known = [text for one in table["columns"] for text in (one["label"], f"{one.get('group', '')}: {one['label']}")]
                 if column not in known:

@@ -32,14 +32,16 @@ def _refuse(name: str, entry: Mapping[str, Any], source: Mapping[str, Any], file
     """Refuse a beginning that could not be read, or whose whole is of unknown size."""
     where = f"corpora.{name}.head"
     if entry["reader"] not in IN_LINES:
-        raise InputError(f"{entry['reader']} reads whole files", where=where, why=f"of a beginning: {', '.join(IN_LINES)}")
+        raise InputError(
+            f"{entry['reader']} reads whole files only", where=where, why=f"readers of a file's beginning: {', '.join(IN_LINES)}"
+        )
     if source_kind(source) != "url":
-        raise InputError("this source gives whole files", where=where, why=f"{source_kind(source)}; of a beginning: url")
+        raise InputError("this source supplies whole files only", where=where, why=f"found kind {source_kind(source)}, expected url")
     for file in files:
         if file.endswith(NOT_IN_LINES):
-            raise InputError(f"{file} is no text in lines", where=where, why="a cut archive cannot be opened")
+            raise InputError(f"{file} is not a text file", where=where, why="an archive that is cut cannot be opened")
         if not bytes_of(files[file]):
-            raise InputError(f"the size of {file} is unknown", where=where, do="Write `about_bytes` of it")
+            raise InputError(f"the size of {file} is unknown", where=where, do="Add its `about_bytes`")
 
 
 def with_heads(sources: Entries, corpora: Entries, *, stand_in: bool) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -69,5 +69,5 @@ def with_listed_files(root: Path, sources: Mapping[str, Any], *, checks: bool = 
         names = [file["name"] for file in filled[name].get("files", [])]
         if len(set(names)) < len(names):
             twice = next(file for file in names if names.count(file) > 1)
-            raise InputError("two files of one name", where=f"source {name!r}", why=f"found {twice!r} again")
+            raise InputError("two files have the same name", where=f"source {name!r}", why=f"found {twice!r} again")
     return filled

@@ -113,7 +113,7 @@ def _join_papers(
             for name, entry in content.get(section, {}).items():
                 if name in joined[section]:
                     raise InputError(
-                        f"{section[:-1]} {name!r} is in two papers",
+                        f"{section[:-1]} {name!r} is defined in two papers",
                         where=loader.files[relative].where([section, name]),
                         why=f"also in {paper_of[name]}",
                     )
@@ -162,7 +162,7 @@ def _results(settings: Mapping[str, Any]) -> Path:
         InputError: it, or a folder that it would lie in, is a file, or cannot be.
     """
     folder = Path(settings["results"])
-    what, where = "no folder can be made here", f"results: {folder}"
+    what, where = "a folder cannot be created here", f"results: {folder}"
     try:
         there = next((place for place in (folder / settings["scale"], folder, *folder.parents) if place.exists()), folder)
     except OSError as error:
@@ -246,7 +246,7 @@ def settings_in(folder: Path, overrides: Sequence[str] = (), configfile: Path | 
     pairs = [override.partition("=") for override in overrides]
     for key, equals, _ in pairs:
         if not equals:
-            do = "Write KEY=VALUE; what is no setting stands before --config, or behind `--`"
+            do = "Write KEY=VALUE; put targets and files before --config, or after `--`"
             raise InputError(f"--config {key!r} has no value", do=do)
     files = [*filter(Path.exists, [own_file(folder, folder)]), *([configfile] if configfile else [])]
     return read_settings(files, parsed([(key, value) for key, _, value in pairs]))

@@ -289,7 +289,7 @@ def check_shares(project: Project) -> None:
         if corpus not in project.corpora:
             raise InputError(f"unknown corpus {corpus!r}", where=where, why=nearest(corpus, list(project.corpora)))
         if corpus_parts(project, corpus) and not drawn_first(project, corpus):
-            why = "no sample of its single rows is drawn while it is read: it keeps all, or a filter of it must see all rows"
+            why = "its rows are not sampled one by one as it is read: it keeps all rows, or a filter needs all of them"
             raise InputError(f"{corpus} cannot be shared among jobs", where=where, why=why, do="Leave it out")
 
 

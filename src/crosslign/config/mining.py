@@ -100,8 +100,8 @@ def _encoders(project: Project, run: str, entry: Mapping[str, Any], where: str) 
     tiny = encoder_at_scale(project, run) if project.stand_in else run
     if tiny != run and not entry["allow_tiny"]:
         scale = project.settings["scale"]
-        what, why = f"the scale {scale} does not read with {run}", f"{tiny}, with random weights, would take its place"
-        do = "Choose another scale (--config scale=laptop), or say --allow-tiny (`allow_tiny: true`) to try the workflow out"
+        what, why = f"the scale {scale} does not read with {run}", f"{tiny}, which has random weights, would replace it"
+        do = "Choose another scale (--config scale=laptop), or set `allow_tiny: true` (--allow-tiny) to try out the workflow"
         raise InputError(what, where=where, why=why, do=do)
     return [tiny]
 
@@ -125,7 +125,7 @@ def _check_languages(members: Mapping[str, Path], run: str, entry: Mapping[str, 
     for side in MINED_SIDES:
         lang = entry[side]["lang"]
         if not reads(members, lang):
-            why = f"it has one each for {', '.join(members)}"
+            why = f"it has encoders for {', '.join(members)}"
             raise InputError(f"no encoder of {run} reads the language {lang!r}", where=f"{where}.{side}.lang", why=why)
 
 
@@ -133,9 +133,9 @@ def _check_calibration(entry: Mapping[str, Any], where: str) -> None:
     """Refuse more than one way to a threshold, and one by planted pairs without these."""
     given = [key for key in ("threshold", "precision", "recall") if entry.get(key) is not None]
     if len(given) > 1:
-        raise InputError(f"{' and '.join(given)} at once", where=where, why="each of them is a threshold", do="Keep one")
+        raise InputError(f"{' and '.join(given)} are both set", where=where, why="each sets the threshold", do="Keep one")
     if given and given != ["threshold"] and "plants" not in entry:
-        do = "Name two files of known translations that stand in neither side: `plants: {source: dev.de, target: dev.en}`"
+        do = "Name two files of known translations that are in neither side: `plants: {source: dev.de, target: dev.en}`"
         raise InputError(f"{given[0]} without plants", where=where, why="it is estimated from planted pairs", do=do)
 
 
@@ -170,16 +170,16 @@ def mine_recipe(project: Project, name: str) -> dict[str, Any]:
             read; names key and value.
     """
     if name not in project.settings["mine"]:
-        raise InputError(f"nothing is called {name!r}", where="config/config.yaml: mine", why=nearest(name, list(project.settings["mine"])))
+        raise InputError(f"unknown mining {name!r}", where="config/config.yaml: mine", why=nearest(name, list(project.settings["mine"])))
     where = _place(project, name)
     given = project.settings["mine"][name]
     entry = {**DEFAULTS, **{key: value for key, value in given.items() if value is not None}}
     if entry["search_options"] and entry["backend"] != "faiss_ivf_pq":
-        do = "Take them out, or choose backend: faiss_ivf_pq"
+        do = "Remove them, or set backend: faiss_ivf_pq"
         raise InputError(f"the backend {entry['backend']} has no options", where=f"{where}.search_options", do=do)
     if entry["shards"] > 1 and entry["backend"] != "exact":
-        why = "what an approximate search finds would depend on their number; faiss_flat is a cross-check of small sides"
-        raise InputError(f"the backend {entry['backend']} has no ranges", where=f"{where}.shards", why=why, do="Take shards out")
+        why = "results of an approximate search would depend on the number of shards, and faiss_flat is only a cross-check for small sides"
+        raise InputError(f"the backend {entry['backend']} cannot search in shards", where=f"{where}.shards", why=why, do="Remove `shards`")
     _check_calibration(entry, where)
     run, system = _run(project, entry["system"], f"{where}.system")
     untrained = is_untrained(project, system)
@@ -225,12 +225,12 @@ def _sides(project: Project) -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 
 def _sentences(recipe: Mapping[str, Any], side: str) -> dict[str, Any]:
-    """Return what the sentences of a side hang on, whoever mines them."""
+    """Return what the sentences of a side depend on, whoever mines them."""
     return {**texts_recipe(recipe, side), "mine": "", "side": ""}
 
 
 def _vectors(recipe: Mapping[str, Any], side: str) -> dict[str, Any]:
-    """Return what the vectors of a side hang on, whoever mines them."""
+    """Return what the vectors of a side depend on, whoever mines them."""
     return {**_sentences(recipe, side), **vectors_recipe(recipe, side), "mine": "", "side": "", "threads": recipe["threads"]}
 
 
@@ -334,7 +334,7 @@ def require_apart(outputs: Iterable[Path], read: Iterable[Path]) -> None:
         raise InputError("the output is a folder", where=str(folder), do="Name a file in it: -o FILE")
     for file in read:
         if file.resolve() in taken:
-            raise InputError("the output is one of the files that are read", where=str(file), do="Name another: -o FILE")
+            raise InputError("the output is one of the input files", where=str(file), do="Choose another output: -o FILE")
 
 
 def check_mining(project: Project) -> None:

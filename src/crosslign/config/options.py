@@ -59,7 +59,7 @@ class OptionChecker:
             raise InputError(what, where=self.file.where(("corpora", name, "reader")), do=do)
         if kind == "bitext" and len(entry["langs"]) != reader.facts.get("languages", len(entry["langs"])):
             why = f"found {', '.join(entry['langs']) or 'none'}"
-            raise InputError("a bitext has two languages", where=self.file.where(("corpora", name, "langs")), why=why)
+            raise InputError("a bitext must have two languages", where=self.file.where(("corpora", name, "langs")), why=why)
 
 
 def check_call(seam: str, name: str, options: Mapping[str, Any], where: str) -> None:
@@ -103,7 +103,7 @@ def check_encoders(file: YamlFile, encoders: Mapping[str, Any]) -> None:
         construct = entry.get("construct", {"hidden": 0, "heads": 1})
         if construct["hidden"] % construct["heads"]:
             why = f"{construct['heads']} heads, hidden {construct['hidden']}"
-            raise InputError("the heads must share `hidden` evenly", where=file.where(("encoders", name, "construct", "heads")), why=why)
+            raise InputError("`hidden` must be a multiple of `heads`", where=file.where(("encoders", name, "construct", "heads")), why=why)
 
 
 def _recipes(paper: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:

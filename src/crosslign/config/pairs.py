@@ -129,9 +129,11 @@ class _Pair:
         if key == "text" and (clean := self.entry.get("clean")):
             self.named("corpora", clean["corpus"], "clean", "corpus")
             if not any("margin" in clean or "opus" in item for item in self.entry.get("text", [])):
-                do = "Leave it out, or name an encoder as its margin; corpora of a catalog have their filters there"
+                do = "Remove it, or name an encoder under its `margin`; corpora of the catalog have their own filters"
                 raise InputError(
-                    "a clean sample sets thresholds of text from OPUS; there is none", where=self.file.where(("clean",)), do=do
+                    "a clean sample sets filter thresholds for text from OPUS, but the pair has none",
+                    where=self.file.where(("clean",)),
+                    do=do,
                 )
             filters.append({"as_clean": {"corpora": [clean["corpus"]], **{name: clean[name] for name in clean if name == "keep"}}})
         for index, item in enumerate(self.entry.get(key, [])):
@@ -227,10 +229,12 @@ class _Pair:
             where = self.file.where(("dictionaries", index))
             langs = self.named("corpora", name, "dictionaries", index)["langs"]
             if "en" not in langs or len(langs) != 2:
-                raise InputError("English sentences are code-switched, and this dictionary has none", where=where, why=f"it has {langs}")
+                raise InputError(
+                    "only English sentences are code-switched, and this dictionary has no English words", where=where, why=f"it has {langs}"
+                )
             if "english" not in self.entry:
                 raise InputError(
-                    "a dictionary without English sentences", where=where, do="Name some: `english: {corpus: simcse_wiki_head}`"
+                    "a dictionary needs English sentences to switch", where=where, do="Name some: `english: {corpus: simcse_wiki_head}`"
                 )
             lang = next(lang for lang in langs if lang != "en")
             if lang in found:
@@ -249,10 +253,10 @@ class _Pair:
             return {"objective": "infonce", "temperature": train.get("temperature", 0.05)}
         self.named("encoders", entry["teacher"], "teacher")
         if not any("en" in _langs(pair) for pair in entry["pairs"]):
-            raise InputError("a teacher reads English, and no pair has it", where=self.file.where(("teacher",)), do="Leave it out")
+            raise InputError("a teacher reads English, but no pair includes it", where=self.file.where(("teacher",)), do="Leave it out")
         if "text" not in entry or "monolingual" in entry:
-            why = "`monolingual` has no translations" if "monolingual" in entry else "there is no `text`"
-            raise InputError("a teacher teaches translations", where=self.file.where(("teacher",)), why=why, do="Leave it out")
+            why = "`monolingual` text has no translations" if "monolingual" in entry else "there is no `text`"
+            raise InputError("a teacher needs translations", where=self.file.where(("teacher",)), why=why, do="Leave it out")
         if "temperature" in train:
             raise InputError("distillation has no temperature", where=self.file.where(("train", "temperature")), do="Leave it out")
         return {"objective": "sentence_transformers_loss", "loss": "MSELoss"}
@@ -288,7 +292,7 @@ class _Pair:
         entry, target, train = self.entry, self.target, self.entry["train"]
         for index, pair in enumerate(entry["pairs"]):
             if len(set(_langs(pair))) == 1:
-                why = "two scripts or spellings of a language have one code here"
+                why = "scripts and spellings of a language share one code here"
                 raise InputError(f"{pair} names one language twice", where=self.file.where(("pairs", index)), why=why)
         readout = self.named("encoders", entry["encoder"], "encoder")["readout"]
         corpora, views = self.text("text"), self.switched()

@@ -59,9 +59,11 @@ def _modules(folder: Path) -> Iterator[tuple[tuple[str, str], Path]]:
             registry = ast.unparse(call.func.value) if isinstance(call.func, ast.Attribute) else ""
             if registry not in REGISTRIES:
                 why = nearest(registry, list(REGISTRIES))
-                raise InputError(f"a plugin adds nothing to {registry}", where=f"{path}:{call.lineno}", why=why)
+                raise InputError(f"a plugin cannot add to {registry}", where=f"{path}:{call.lineno}", why=why)
             if not NAME.fullmatch(path.stem):
-                raise InputError(f"{path.stem!r} cannot be named in YAML", where=str(path), do="Call it in small letters, digits and `_`")
+                raise InputError(
+                    f"{path.stem!r} cannot be named in YAML", where=str(path), do="Rename it: lower-case letters, digits and `_`"
+                )
             yield (REGISTRIES[registry], path.stem), path
 
 
@@ -76,7 +78,7 @@ def _read(folder: Path, where: str) -> Plugin:
     found = sorted(folder.glob("[!.]*.yaml")) if folder.is_dir() else []
     if len(found) != 1:
         why = f"{number_of(len(found), 'YAML file')} in it" if folder.is_dir() else "there is no such folder"
-        raise InputError("no plugin", where=f"{where}: {folder}", why=why, do="Name a folder of one YAML file and its modules")
+        raise InputError("not a plugin", where=f"{where}: {folder}", why=why, do="Name a folder that has one YAML file and its modules")
     file = load_yaml(found[0], found[0])
     check(file, SCHEMAS, "plugin")
     return Plugin(found[0].stem, folder, file, dict(_modules(folder)))
@@ -84,7 +86,7 @@ def _read(folder: Path, where: str) -> Plugin:
 
 def _check_name(root: Path, plugin: Plugin, names: Iterable[str]) -> None:
     if plugin.name in names or plugin.name in layers.names_of(root, "papers"):
-        why = "another plugin has it, or a file among the papers"
+        why = "another plugin or a file in config/papers has it"
         raise InputError(f"the name {plugin.name!r} is taken", where=str(plugin.file.path), why=why, do="Rename the file")
 
 
@@ -118,7 +120,7 @@ def _use(plugins: Iterable[Plugin]) -> None:
     files: dict[str, Path] = {}
     for (seam, name), path in (module for plugin in plugins for module in plugin.modules.items()):
         if (seam, name) in taken:
-            why = f"the library or another plugin has one among its {seam}"
+            why = f"the library or another plugin has this name among its {seam}"
             raise InputError(f"the name {name!r} is taken", where=str(path), why=why, do="Rename the module")
         taken.add((seam, name))
         files[IMPLEMENTATIONS[seam].module(name)] = path.absolute()

@@ -51,7 +51,7 @@ class _Recipe:
 
 def _check_keys(recipe: _Recipe) -> None:
     if recipe.section == "finetunes" and (given := sorted({"base", "like", "tune"} & set(recipe.entry))):
-        raise recipe.refuse(f"a fine-tune has no {given[0]!r}", (given[0],), "it goes on from any system: <system>+<fine-tune>")
+        raise recipe.refuse(f"a fine-tune has no {given[0]!r}", (given[0],), "it starts from any system: <system>+<fine-tune>")
     missing: list[tuple[str, ...]] = [(key,) for key in NEEDED[recipe.section] if key not in recipe.entry]
     train = recipe.entry.get("train")
     missing += [("train", "learning_rate")] if train is not None and "learning_rate" not in train else []
@@ -76,16 +76,16 @@ def _check_parts(recipe: _Recipe, objectives: Implementations) -> None:
     for name, kinds, place in _named_parts(recipe, objectives):
         recipe.look_up(f"part of {recipe.name}", name, recipe.parts, place)
         if kinds and recipe.parts[name]["kind"] not in kinds:
-            raise recipe.refuse(f"the part {name!r} is of another kind", place, f"{recipe.parts[name]['kind']}, not {' or '.join(kinds)}")
+            raise recipe.refuse(f"the part {name!r} has the wrong kind", place, f"{recipe.parts[name]['kind']}, not {' or '.join(kinds)}")
         used.add(name)
     for name in sorted(set(recipe.parts) - used):
-        do = "Name it in a term, such as `projection:` or `part:`, or take it out"
+        do = "Name it in a term, such as `projection:` or `part:`, or remove it"
         raise recipe.refuse(f"no term uses the part {name!r}", ("parts", name), do=do)
     queues = [name for name, part in recipe.parts.items() if part["kind"] == "momentum_queue"]
     if len(queues) > 1:
-        why = f"keys are encoded by the momentum copies of {queues[0]!r} alone"
-        do = "Share one: it has a ring for each member, or for each of `langs`"
-        raise recipe.refuse("a recipe has one momentum queue", ("parts", queues[1]), why, do)
+        why = f"only the momentum copies of {queues[0]!r} encode keys"
+        do = "Share one queue: it keeps separate keys for each member, or for each of `langs`"
+        raise recipe.refuse("a recipe can have only one momentum queue", ("parts", queues[1]), why, do)
 
 
 def shapes(project: Project, examples: str, builders: Implementations) -> set[str]:
@@ -122,7 +122,7 @@ def _check_ranks(recipe: _Recipe, kinds: Implementations) -> None:
         named = [recipe.parts[term[key]] for key in ("classifier", "scores") if key in term]
         ranks = [part.get("ranks", kinds[part["kind"]].options["ranks"]["default"]) for part in named]
         if len(set(ranks)) > 1:
-            why = f"the classifier has {ranks[0]} ranks, the scores {ranks[1]}"
+            why = f"the classifier has {ranks[0]} ranks, the scores have {ranks[1]}"
             raise recipe.refuse(f"the part {term['scores']!r} does not fit the classifier", ("terms", index, "scores"), why)
 
 
@@ -154,7 +154,7 @@ def _check_base(recipe: _Recipe) -> None:
         raise recipe.refuse(f"{base['system']!r} is an encoder, not a trained system", ("base", "system"), do=do)
     codes = Counter(normalise(lang) for lang in base.get("encoders", {}))
     if twice := [lang for lang, count in codes.items() if count > 1]:
-        raise recipe.refuse(f"two encoders are to read {twice[0]!r}", ("base", "encoders"), f"found {', '.join(base['encoders'])}")
+        raise recipe.refuse(f"two encoders read {twice[0]!r}", ("base", "encoders"), f"found {', '.join(base['encoders'])}")
     if recipe.section == "systems":
         _check_started(recipe, base.get("system"))
 

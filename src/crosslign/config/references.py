@@ -107,8 +107,8 @@ def _check_prefixes(project: Project, files: Mapping[str, YamlFile]) -> None:
     for name, prefix in _prefixed(project).items():
         if name in project.readouts:
             where = where_of(files, "config/encoders.yaml", ("readouts", name))
-            why = f"so is {name.removesuffix(f'_{prefix}')!r} with its prefix {prefix!r}"
-            raise InputError(f"two readouts are called {name!r}", where=where, why=why, do="Give one of them another name")
+            why = f"{name.removesuffix(f'_{prefix}')!r} with the prefix {prefix!r} has the same name"
+            raise InputError(f"two readouts have the name {name!r}", where=where, why=why, do="Rename one of them")
 
 
 def _known(project: Project) -> Mapping[str, Collection[str]]:
@@ -177,7 +177,7 @@ def _exists(project: Project, kind: str, name: str, allowed: Collection[str]) ->
 def _unknown(project: Project, kind: str, name: str, allowed: Collection[str]) -> tuple[str, str, str]:
     """Return what is wrong with a name that stands for nothing, the names that there are, and what to do."""
     if "corpus" in kind and name in project.corpora:
-        return f"{name!r} is no {kind}", nearest(name, list(allowed)), ""
+        return f"{name!r} is not {'an' if kind[0] in 'aeiou' else 'a'} {kind}", nearest(name, list(allowed)), ""
     first, *chain = name.split("+")
     if kind == "system" and chain and first in allowed:
         name = next(finetune for finetune in chain if finetune not in project.finetunes)
@@ -227,8 +227,8 @@ def _check_footnotes(project: Project, files: Mapping[str, YamlFile]) -> None:
                 raise InputError(f"no row {at['row']!r} for this footnote", where=where, why=nearest(at["row"], labels))
             if len(rows) > 1:
                 groups = ", ".join(repr(table["rows"][place].get("group", "")) for place in rows)
-                why = f"they stand in the groups {groups}"
-                raise InputError(f"{len(rows)} rows are called {at['row']!r}", where=where, why=why, do="Name the row's group beside it")
+                why = f"their groups are {groups}"
+                raise InputError(f"{len(rows)} rows have the label {at['row']!r}", where=where, why=why, do="Name the row's group, too")
 
 
 def _check_averages(project: Project, files: Mapping[str, YamlFile]) -> None:
@@ -246,7 +246,7 @@ def _check_averages(project: Project, files: Mapping[str, YamlFile]) -> None:
                 if label not in scored:
                     raise InputError(f"no column {label!r} to average over", where=where, why=nearest(label, scored))
                 if labels.count(label) > 1:
-                    raise InputError(f"{labels.count(label)} columns are called {label!r}", where=where, do="Give each a label of its own")
+                    raise InputError(f"{labels.count(label)} columns have the label {label!r}", where=where, do="Give each its own label")
         _check_cycles(f"column of {name}:", averages, _under(files, project.file_of(name), "tables", name, "columns"))
 
 
@@ -275,18 +275,22 @@ def _check_figures(project: Project, files: Mapping[str, YamlFile]) -> None:
                 raise InputError(f"a figure of kind {figure['kind']} needs `{key}`", where=where_of(files, file, ("figures", name)))
         if "companion" in figure and figure["kind"] not in ACCOMPANIED:
             where = where_of(files, file, ("figures", name, "companion"))
-            raise InputError(f"a figure of kind {figure['kind']} has no `companion`", where=where, why=f"{', '.join(ACCOMPANIED)} have one")
+            raise InputError(
+                f"a figure of kind {figure['kind']} cannot have a `companion`", where=where, why=f"{', '.join(ACCOMPANIED)} can"
+            )
         for key in ("labels", "x", "places", "against", "against_labels"):
             if key in figure and len(figure[key]) != len(figure["from"]):
                 what = f"{number_of(len(figure[key]), 'entry')} for {number_of(len(figure['from']), 'system')}"
-                raise InputError(what, where=where_of(files, file, ("figures", name, key)), do="Name one for each system, in their order")
+                raise InputError(
+                    what, where=where_of(files, file, ("figures", name, key)), do="Give one entry for each system, in the same order"
+                )
         for key in ("against", "seen"):
             if "places" in figure and key in figure:
-                raise InputError(f"bars that have `places` have no `{key}`", where=where_of(files, file, ("figures", name, key)))
+                raise InputError(f"bars with `places` cannot have `{key}`", where=where_of(files, file, ("figures", name, key)))
         untrained = [system for system in figure["from"] if system in project.encoders]
         if figure["kind"] == "curves" and untrained:
             where = where_of(files, file, ("figures", name, "from"))
-            raise InputError(f"{untrained[0]!r} has no curve", where=where, why="it is a base encoder without a training")
+            raise InputError(f"{untrained[0]!r} has no curve", where=where, why="it is a base encoder, which is not trained here")
 
 
 def _check_circles(project: Project, files: Mapping[str, YamlFile]) -> None:

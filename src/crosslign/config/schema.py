@@ -66,7 +66,7 @@ def _fetchable(text: Any) -> bool:
     if "@" in parts.netloc:
         raise ValueError("it holds a user or password, which would appear in lineage and logs; put the files into a mirror")
     if parts.scheme not in ("http", "https") or not parts.hostname or re.search(r"\s", text):
-        raise ValueError("it begins with https:// or http:// and a host, and has no spaces")
+        raise ValueError("it must begin with https:// or http:// and a host, and have no spaces")
     return bool(_open_to_all(text))
 
 
@@ -156,12 +156,12 @@ def _advice(wanted: Sequence[str], found: Any) -> str:
     """Return how a value of another type is written as one that is wanted."""
     forms = (
         ("array", isinstance(found, Mapping), "Begin each entry of a list with `- `"),
-        ("array", found is not None, f"A list is written in brackets: [{str(found).strip('[]')}]"),
+        ("array", found is not None, f"Write a list in brackets: [{str(found).strip('[]')}]"),
         ("string", isinstance(found, bool | int | float | date), "Put it in quotes"),
         ("object", isinstance(found, str), "Write keys with their values: {key: value}"),
         ("boolean", isinstance(found, str), "Write true or false"),
-        ("number", isinstance(found, str) and is_number(found), "Take it out of its quotes"),
-        ("integer", isinstance(found, str) and is_number(found), "Take it out of its quotes"),
+        ("number", isinstance(found, str) and is_number(found), "Remove the quotes"),
+        ("integer", isinstance(found, str) and is_number(found), "Remove the quotes"),
         ("integer", isinstance(found, float) and found.is_integer(), f"Write {found:.0f}" if isinstance(found, float) else ""),
     )
     return next((form for kind, fits, form in forms if kind in wanted and fits), "")
@@ -191,13 +191,13 @@ def _explain(error: ValidationError, file: YamlFile, at: Sequence[str | int]) ->
     if error.validator == "enum":
         what, why = f"{_written(error.instance)} is not allowed", nearest(str(error.instance), [str(v) for v in error.validator_value])
     elif error.validator == "uniqueItems":
-        what = f"{next(item for item in error.instance if error.instance.count(item) > 1)!r} stands twice"
+        what = f"{next(item for item in error.instance if error.instance.count(item) > 1)!r} occurs twice"
     elif error.validator == "maxProperties":
-        what, why = "one key belongs here", f"found {', '.join(error.instance)}"
+        what, why = "only one key is allowed here", f"found {', '.join(error.instance)}"
     elif error.validator == "pattern":
         why = str(error.schema.get("description", "")).rstrip(".")
     elif error.validator == "format":
-        what, why = "no address that files can be fetched from", str(error.cause)
+        what, why = "not an address from which files can be fetched", str(error.cause)
     name = [str(error.instance)] if "propertyNames" in error.absolute_schema_path else []
     return InputError(what, where=file.where([*keys, *name]), why=why)
 

@@ -104,7 +104,7 @@ def _declared(outline: ast.Module, module: str, positional: bool) -> Declared:
     where, function = _signature(module, node)
     for argument, default in _arguments(function, positional) if function else ():
         if argument.annotation is None:
-            do = "Write it, as `margin: float = 0.2` (docs/add-a-method.md)"
+            do = "Add it, as in `margin: float = 0.2` (docs/add-a-method.md)"
             raise InputError(f"the option {argument.arg} has no type", where=f"{source_of(where)}:{argument.lineno}", do=do)
         value = None if default is None else _value(default, where)
         schema = _of_type(argument.annotation, where, optional=default is not None and value is None)
@@ -182,8 +182,8 @@ def _value(node: ast.expr, module: str) -> Any:
     try:
         return ast.literal_eval(node)
     except ValueError:
-        why = f"found {ast.unparse(node)}, which is known only when it runs"
-        raise InputError("a value must be written out", where=f"{source_of(module)}:{node.lineno}", why=why) from None
+        why = f"found {ast.unparse(node)}, whose value is known only at run time"
+        raise InputError("a value must be a literal", where=f"{source_of(module)}:{node.lineno}", why=why) from None
 
 
 def _of_type(node: ast.expr, module: str, optional: bool = False) -> dict[str, Any]:
@@ -242,4 +242,4 @@ def _marked(schema: dict[str, Any], mark: ast.expr, module: str) -> dict[str, An
 
 def _unreadable(node: ast.expr, module: str) -> InputError:
     do = "Write str, int, float, bool, Literal, Sequence, Mapping, `| None`, Annotated with a range, or a name for one of these"
-    return InputError(f"no type of an option: {ast.unparse(node)}", where=f"{source_of(module)}:{node.lineno}", do=do)
+    return InputError(f"an option cannot have the type {ast.unparse(node)}", where=f"{source_of(module)}:{node.lineno}", do=do)

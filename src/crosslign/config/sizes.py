@@ -41,7 +41,7 @@ def sized(
     """
     sizes = content.get("sizes", {})
     if size is not None and size not in sizes:
-        raise InputError(f"unknown size {size!r}", where=where, why=nearest(size, list(sizes)) if sizes else "this paper has one size")
+        raise InputError(f"unknown size {size!r}", where=where, why=nearest(size, list(sizes)) if sizes else "this paper has only one size")
     if not sizes:
         return dict(content), {}, {}
     size = size or next(iter(sizes))
@@ -49,13 +49,13 @@ def sized(
     examples = dict(content.get("examples", {}))
     for name, change in changes.get("examples", {}).items():
         if name not in examples:
-            raise InputError(f"size {size!r} changes an unknown training set {name!r}", where=where, why=nearest(name, list(examples)))
+            raise InputError(f"size {size!r} names an unknown training set {name!r}", where=where, why=nearest(name, list(examples)))
         examples[name] = _changed(examples[name], change)
     cut: dict[str, Any] = {}
     for pattern, change in changes.get("corpora", {}).items():
         found = [name for name in corpora if fnmatchcase(name, pattern)]
         if not found:
-            raise InputError(f"size {size!r} changes unknown corpora {pattern!r}", where=where)
+            raise InputError(f"size {size!r} names unknown corpora {pattern!r}", where=where)
         cut |= {name: _changed(corpora[name], change) for name in found}
     ids = {name: f"{name}{suffix}" for name in (*cut, *changes.get("examples", {}))}
     texts = {

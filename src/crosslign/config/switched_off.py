@@ -16,5 +16,5 @@ def switched_off(project: Project, section: str, name: str) -> str:
         file = load_layers(project.root, f"papers/{paper}.yaml")
         entries = file.content.get(section) if isinstance(file.content, Mapping) else None
         if isinstance(entries, Mapping) and name in entries:
-            return f"It stands in {file.origin((section, name))}: add {paper} to `papers`"
+            return f"It is in {file.origin((section, name))}: add {paper} to `papers`"
     return ""

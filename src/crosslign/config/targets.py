@@ -71,10 +71,10 @@ def _unknown(project: Project, target: str, allowed: Sequence[str]) -> InputErro
     where = f"{SETTINGS}: targets"
     if target in names_of(project.root, "papers"):
         papers = ",".join(project.settings["papers"])
-        do = f"Say what to build of them, such as --config 'papers=[{papers}]' 'targets=[all]', or add {target} to papers"
-        return InputError(f"paper {target!r} is a target, but switched off", where=where, why=f"papers: [{papers}]", do=do)
+        do = f"Name what to build from them, such as --config 'papers=[{papers}]' 'targets=[all]', or add {target} to papers"
+        return InputError(f"target {target!r} is a paper that is switched off", where=where, why=f"papers: [{papers}]", do=do)
     if target.startswith(PREFIX):
-        do = "Write the pair's file first, for example by: crosslign pair de-hsb (docs/your-own-pair.md)"
+        do = "Write the pair file first, for example with: crosslign pair de-hsb (docs/your-own-pair.md)"
         why = f"pairs there: {', '.join(project.pair_files) or 'none'}"
         return InputError(f"unknown target {target!r}", where=where, why=why, do=do)
     return InputError(f"unknown target {target!r}", where=where, why=nearest(target, sorted(allowed)))

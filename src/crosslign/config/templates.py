@@ -31,9 +31,9 @@ def _columns(each: Any, where: str, name: str) -> list[dict[str, str]]:
     lists = each if isinstance(each, Mapping) else {}
     fit = bool(lists) and all(isinstance(values, list) and values and all(isinstance(v, str) for v in values) for values in lists.values())
     if not fit or len({len(values) for values in lists.values()}) != 1:
-        raise InputError("`each` holds lists of texts of one length, by name", where=where, do="Write it as {lang: [de, fr]}")
+        raise InputError("`each` must map names to lists of texts of equal length", where=where, do="Write it as {lang: [de, fr]}")
     if not set(NAME.findall(name)) <= set(lists) or not NAME.search(name):
-        raise InputError(f"the id {name!r} must hold one of the names of `each`", where=where, why=f"they are {sorted(lists)}")
+        raise InputError(f"the id {name!r} must contain one of the names in `each`", where=where, why=f"they are {sorted(lists)}")
     return [dict(zip(lists, values, strict=True)) for values in zip(*lists.values(), strict=True)]
 
 
@@ -58,7 +58,7 @@ def expand(file: YamlFile) -> YamlFile:
                 below = {at[2:]: line for at, line in file.lines.items() if at[:2] == (section, name)}
                 lines.update({(section, copy, *at): line for copy in made for at, line in below.items()})
             if twice := sorted(set(made) & set(copies)):
-                raise InputError(f"{twice[0]!r} stands twice", where=file.where((section, name)))
+                raise InputError(f"{twice[0]!r} occurs twice", where=file.where((section, name)))
             copies.update(made)
         if section in content:
             content[section] = copies

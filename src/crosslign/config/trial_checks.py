@@ -54,7 +54,11 @@ def _check_values(tuned: _Tuned, schemas: Path) -> None:
         except InputError as error:
             raise tuned.refuse(f"{tuned.system} has no setting {path!r}", ("values", path), error.why, "Write it in the recipe") from error
         if isinstance(own, bool) or not isinstance(own, int | float) or path.rpartition(".")[2] in FIXED:
-            why = "it changes cost or data" if isinstance(own, int | float) and not isinstance(own, bool) else f"found {own!r}, no number"
+            why = (
+                "it changes cost or data"
+                if isinstance(own, int | float) and not isinstance(own, bool)
+                else f"found {own!r}, which is not a number"
+            )
             raise tuned.refuse(f"{path!r} cannot be tuned", ("values", path), why)
         for value in values:
             tried = put({key: inner for key, inner in tuned.entry.items() if key != "tune"}, {path: value})
@@ -70,20 +74,20 @@ def _check_trials(tuned: _Tuned) -> None:
     entry, tune = tuned.entry, tuned.tune
     for key in ("select", "checkpoint"):
         if key in entry:
-            why = "trials are judged, and runs scored, after their last step"
-            raise tuned.refuse(f"a tuned system has no `{key}`", (), why, f"Take `{key}` out")
+            why = "trials and runs are scored after their last step"
+            raise tuned.refuse(f"a tuned system cannot have `{key}`", (), why, f"Remove `{key}`")
     grid = len(points({"values": tune["values"]}))
     if grid < 2 or tune.get("trials", grid) > grid:
         raise tuned.refuse(
             f"{number_of(tune.get('trials', grid), 'trial')} of {grid} points", ("trials",) if "trials" in tune else ("values",)
         )
     if taken := sorted(set(trials_of(tuned.project, tuned.system)) & set(tuned.project.systems)):
-        raise tuned.refuse(f"the name {taken[0]!r} is taken", (), "a trial is called so", "Rename that system")
+        raise tuned.refuse(f"the name {taken[0]!r} is taken", (), "a trial has this name", "Rename that system")
     seeds = entry.get("seeds", [])
     if len(seeds) < FEWEST_SEEDS or tune.get("seed", FIRST) in seeds:
-        why = f"found {list(seeds)}, and {tune.get('seed', FIRST)} for the trials"
-        do = f"Give the system `seeds:`, {FEWEST_SEEDS} or more, and its trials a `seed:` that is not among them"
-        raise tuned.refuse(f"a tuned system is trained with {FEWEST_SEEDS} seeds or more, other ones than its trials", (), why, do)
+        why = f"found {list(seeds)} for the system, {tune.get('seed', FIRST)} for the trials"
+        do = f"Give the system {FEWEST_SEEDS} or more `seeds:`, and its trials a `seed:` that is not among them"
+        raise tuned.refuse(f"a tuned system needs {FEWEST_SEEDS} or more seeds that differ from the seed of its trials", (), why, do)
 
 
 def _check_dev(tuned: _Tuned, printed: Mapping[str, str]) -> None:
@@ -126,5 +130,5 @@ def check_tuning(project: Project, files: Mapping[str, YamlFile], schemas: Path)
         for index, system, trials in took:
             if trials != most:
                 where = where_of(files, project.file_of(name), ("tables", name, "rows", index, "system"))
-                why = f"{system} has {trials}, with those of all that it starts from; another row {most}"
-                raise InputError(f"rows of {name} are tuned by unequal numbers of trials", where=where, why=why, do="Fix `tune:`")
+                why = f"{system} has {trials} trials, including those of all systems that it starts from; another row has {most}"
+                raise InputError(f"rows of {name} have unequal numbers of trials", where=where, why=why, do="Fix `tune:`")

@@ -85,7 +85,7 @@ def require_own_files(project: Project, wanted: Iterable[tuple[str, str]]) -> No
             absent.setdefault(name, []).append(local_file(source, file))
     for name, paths in absent.items():
         what = "a file of your own is missing" if len(paths) == 1 else f"{len(paths)} files of your own are missing"
-        do = "Put it there or fix the path; a corpus of `access: manual` is left out until its files are there"
+        do = "Put it there, or fix the path; a corpus with `access: manual` is left out until its files are there"
         raise InputError(what, where=f"config/corpora.yaml: sources.{name}.local", why=", ".join(map(str, paths)), do=do)
 
 

@@ -144,7 +144,7 @@ class _Builder:
             if kind == "DocumentStartEvent":
                 self._documents += 1
                 if self._documents > 1:
-                    raise self._error("not valid YAML", event, why="a second document begins", do="Keep one document a file")
+                    raise self._error("not valid YAML", event, why="a second document begins here", do="Keep one document per file")
             elif kind in ("MappingStartEvent", "SequenceStartEvent"):
                 self._begin(event, {} if kind == "MappingStartEvent" else [])
             elif kind in ("MappingEndEvent", "SequenceEndEvent"):
@@ -184,11 +184,9 @@ class _Builder:
 
     def _alias(self, event: Any) -> None:
         if self._takes_key():
-            raise self._error("a key is not text", event, do="Write the key out")
+            raise self._error("a key is not text", event, do="Write the key as plain text")
         if event.anchor not in self._anchors:
-            raise self._error(
-                f"nothing before this is called {event.anchor!r}", event, do="Put the anchor before its aliases, and not around them"
-            )
+            raise self._error(f"unknown anchor {event.anchor!r}", event, do="Put the anchor before its aliases, not around them")
         value, nodes, at, lines = self._anchors[event.anchor]
         self._count(nodes, event)
         self._mark(event)
@@ -211,7 +209,7 @@ class _Builder:
             dotted = ".".join(map(str, self._where()))
             raise InputError("not a finite number", where=f"{self._path}:{event.start_mark.line + 1}: {dotted}", why=f"found {value}")
         if isinstance(value, int) and abs(value) > LARGEST:
-            raise self._error("a number too large to count with", event, why=f"more than {LARGEST:,}")
+            raise self._error("the number is too large", event, why=f"more than {LARGEST:,}")
         self._mark(event)
         if event.anchor is not None:
             self._anchors[event.anchor] = value, 1, self._where(), []
@@ -222,7 +220,7 @@ class _Builder:
         if not isinstance(value, str):
             raise self._error(f"key {value!r} is not text", event, do="Put it in quotes")
         if value in last.value:
-            raise self._error("a key stands twice", event, why=f"found {value!r} again")
+            raise self._error("a key occurs twice", event, why=f"found {value!r} again")
         last.key = value
         if value != MERGE:
             self._lines.append(((*last.at, value), event.start_mark.line + 1))
@@ -239,7 +237,7 @@ class _Builder:
         if key == MERGE:
             parts = value if isinstance(value, list) else [value]
             if last.merged or not all(isinstance(part, dict) for part in parts):
-                raise self._error("<< takes one mapping, or one list of mappings", event)
+                raise self._error("<< needs one mapping, or one list of mappings", event)
             last.merged = parts
         else:
             last.value[key] = value
@@ -280,7 +278,7 @@ def _yaml_advice(error: yaml.MarkedYAMLError, text: str) -> str:
     lines = text.split("\n")
     line = lines[error.problem_mark.line] if error.problem_mark and error.problem_mark.line < len(lines) else ""
     if "\t" in line[: len(line) - len(line.lstrip())]:
-        return "Indent with spaces: a tab stands there"
+        return "Indent with spaces, not with tabs"
     if "alphabetic or numeric" in str(error.problem):
-        return "A text that begins with * or & goes in quotes"
+        return "Put a text that begins with * or & in quotes"
     return ""

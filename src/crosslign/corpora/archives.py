@@ -96,9 +96,9 @@ class _Header(tarfile.TarInfo):
         except tarfile.HeaderError as error:
             if len(buf) == tarfile.BLOCKSIZE and not any(buf):
                 raise
-            raise tarfile.ReadError(f"{error}: neither a member nor the end of the archive") from error
+            raise tarfile.ReadError(f"{error}: expected a member or the end of the archive") from error
         if header.type in EXTENDED and header.size > LONGEST_HEADER:
-            raise tarfile.ReadError(f"a header of {header.size:,} bytes, {LONGEST_HEADER:,} allowed")
+            raise tarfile.ReadError(f"a header has {header.size:,} bytes, {LONGEST_HEADER:,} are allowed")
         return header
 
 
@@ -121,7 +121,7 @@ def _members(path: Path) -> Iterator[_Member]:
             yield _Member(path.stem, True, -1, lambda: stream)
     else:
         raise InputError(
-            "no archive that we can open",
+            "unknown archive format",
             where=str(path),
             why="allowed: .zip, .whl, .tar, .tar.gz, .tar.bz2, .tar.xz, .tar.zst, .gz, .bz2, .xz, .zst",
         )
@@ -152,7 +152,7 @@ def _copy(member: _Member, archive: Path, dest: Path, left: int) -> int:
             written += len(chunk)
             if written > left:
                 raise InputError(
-                    f"member {member.name!r} is larger than allowed", where=str(archive), why=f"more than {left:,} bytes came out"
+                    f"member {member.name!r} is larger than allowed", where=str(archive), why=f"it unpacks to more than {left:,} bytes"
                 )
             out.write(chunk)
     return written

@@ -72,8 +72,8 @@ class Border:
 def require_enough(values: Values, unit: str, measure: str, where: str) -> None:
     """Refuse a clean sample with too few values of a measure."""
     if len(values) < FEWEST:
-        do = f"Give it {FEWEST} or more"
-        raise InputError(f"the clean sample has {len(values)} {unit} for the {measure}", where=where, do=do)
+        do = f"Add text until it has {FEWEST} or more"
+        raise InputError(f"the clean sample has only {len(values)} {unit} for the {measure}", where=where, do=do)
 
 
 def lower_border(measure: str, values: Values, alpha: float) -> Border:

@@ -114,15 +114,15 @@ def filter_shards(
         Counts: `read` and `read_bytes` of these shards, `left_out` of the whole source, `shards`, how many there are in all, `filters`.
 
     Raises:
-        InputError: a reader's or filter's own; what the filters leave of one row hangs on others, or no sample is drawn.
+        InputError: a reader's or filter's own; what the filters leave of one row depends on others, or no sample is drawn.
     """
     pa.set_memory_pool(pa.system_memory_pool())
     read, spare = _reading(name, entry, files, threads)
     pipeline = Pipeline(name, entry["kind"], entry.get("langs", ()), entry.get("filters", ()), references, threads=spare)
     draw = _draw(pipeline, entry, limit)
     if draw is None or pipeline.needs_survey or not pipeline.parts_alone:
-        why = "it keeps all its rows, or a filter of it compares rows with each other"
-        raise InputError("this corpus cannot be shared among jobs", where=name, why=why, do="Leave it out of `corpus_shards`")
+        why = "it keeps all its rows, or one of its filters compares rows with each other"
+        raise InputError("this corpus cannot be shared among jobs", where=name, why=why, do="Remove it from `corpus_shards`")
     with counting() as left_out:
         for table in pipeline.apply(read(), shards):
             draw.add(table)  # for its bound: rows above it are not filtered
@@ -158,8 +158,8 @@ def _nothing_left(name: str, result: Mapping[str, Any]) -> InputError:
     return InputError(
         "no row is left",
         where=name,
-        why=f"of {number_of(result['read'], 'row')} read; {steps or 'there are no filters'}{_said(result.get('left_out', {}))}",
-        do="Loosen the filters, or check that files and languages fit the reader",
+        why=f"{number_of(result['read'], 'row')} read; {steps or 'no filters'}{_said(result.get('left_out', {}))}",
+        do="Loosen the filters, or check that the files and languages are right for the reader",
     )
 
 

@@ -53,7 +53,7 @@ class Evaluation:
         known = set(texts["text_id"].to_pylist())
         for item, text in zip(items["item_id"].to_pylist(), items["text_id"].to_pylist(), strict=True):
             if text not in known:
-                raise InputError(f"item {item!r} points at text {text!r}, which is not there", where=str(paths["items"]))
+                raise InputError(f"item {item!r} points to text {text!r}, which does not exist", where=str(paths["items"]))
         return cls(texts, items, gold)
 
     def one_split(self, split: str) -> Evaluation:
@@ -77,7 +77,7 @@ class EvaluationBuilder:
     def text(self, lang: str, text: str, pair_text: str | None = None) -> str:
         """Return the text id of a string, giving it one when it is new."""
         if not text or not isinstance(text, str):
-            raise InputError("empty text in an evaluation set" if isinstance(text, str) else f"{text!r} is no text", where=self.name)
+            raise InputError("empty text in an evaluation set" if isinstance(text, str) else f"{text!r} is not text", where=self.name)
         return self._texts.setdefault((lang, text, pair_text), f"{self.name}:{len(self._texts)}")
 
     def item(
@@ -124,9 +124,11 @@ class EvaluationBuilder:
                 pa.Table.from_pylist(self._gold, schema=SCHEMAS["gold"]),
             )
         except UnicodeEncodeError as error:
-            raise InputError("a text with half a character", where=self.name, why=f"found {ascii(error.object)[:80]}") from error
+            raise InputError(
+                "a text contains half of a surrogate pair", where=self.name, why=f"found {ascii(error.object)[:80]}"
+            ) from error
         counts = evaluation.items.group_by(["subset", "split", "role", "item_id"]).aggregate([([], "count_all")])
         for twice in counts.filter(pc.greater(counts["count_all"], 1)).slice(0, 1).to_pylist():
-            do = "Give each file once, and those of one split"
+            do = "Name each file once, and the files of only one split"
             raise InputError(f"two items have the id {twice['item_id']!r}", where=f"{self.name}, subset {twice['subset']!r}", do=do)
         return evaluation

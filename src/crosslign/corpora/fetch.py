@@ -103,8 +103,8 @@ class _Wanted:
             return []
         text = read_text(self.record).strip()
         if not RECORDED.fullmatch(text):
-            why = "it holds the sha256 of the first download, and of a beginning the bytes of the whole"
-            do = "Delete it: the file is then taken as it comes"
+            why = "it must hold the sha256 of the first download, and for a file's beginning the size of the whole file"
+            do = "Delete it: the next download is then accepted as it is"
             raise InputError("not a record of a download", where=str(self.record), why=why, do=do)
         return text.split()
 
@@ -164,7 +164,9 @@ def _persist(source: Mapping[str, Any], wanted: _Wanted, part: Path, patience: P
             if not problem:
                 return found
             aside = part.replace(part.with_suffix(".wrong"))
-            raise WrongError(f"{wanted.file['name']} is not what the catalog says", where=wanted.where, why=f"{problem}, kept as {aside}")
+            raise WrongError(
+                f"{wanted.file['name']} differs from the catalog's entry", where=wanted.where, why=f"{problem}, kept as {aside}"
+            )
         except TransientError as error:
             size = part.stat().st_size if part.exists() else 0
             tried, most = (1, size) if size > most and not isinstance(error, SlowError) else (tried + 1, most)
@@ -195,11 +197,13 @@ def _from_source(source: Mapping[str, Any], wanted: _Wanted, part: Path, patienc
             except NetworkError as error:
                 failed[number] = error
                 if len(failed) < len(places):
-                    logger.warning("%s; asking elsewhere", error)
+                    logger.warning("%s; trying another address", error)
     if len(failed) == 1:
         raise failed[0]
     why = "; ".join(f"{error.where}: {error.why}" for error in failed.values())
-    raise NetworkError(f"none of {number_of(len(failed), 'address')} has it", where=wanted.where, why=why, do=failed[0].do) from failed[0]
+    raise NetworkError(
+        f"none of {number_of(len(failed), 'address')} supplied it", where=wanted.where, why=why, do=failed[0].do
+    ) from failed[0]
 
 
 def _missing(name: str, wanted: _Wanted, error: NetworkError, problems: str) -> NetworkError:
@@ -215,7 +219,7 @@ def _missing(name: str, wanted: _Wanted, error: NetworkError, problems: str) -> 
         where=wanted.where,
         why="; ".join(filter(None, [error.why, problems])),
         do=(f"{error.do}. " if error.do else "")
-        + f"A mirror (CROSSLIGN_MIRROR, or `mirror:` in config/config.yaml) supplies it as {name}/{file['name']}{known}.{recorded}",
+        + f"A mirror (CROSSLIGN_MIRROR, or `mirror:` in config/config.yaml) can supply it as {name}/{file['name']}{known}.{recorded}",
     )
 
 

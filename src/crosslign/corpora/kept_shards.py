@@ -1,7 +1,7 @@
 """Shards of a large source: what the filters left of each is kept until the corpus is done, so that a killed job repeats the last alone.
 
-A sample is drawn by priorities that hang on a row's key, so which rows it has hangs neither on how many shards there are, nor on which
-of them were read back, nor on how many jobs share them.
+A sample is drawn by priorities that depend on a row's key. So its rows depend neither on the number of shards, nor on which of them were
+read back, nor on the number of jobs that share them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Shards:
 
     Args:
         folder: where they lie; made when the first is done.
-        identity: what rows hang on; shards of another one are removed. JSON can hold it.
+        identity: what rows depend on, as JSON; shards of another identity are removed.
         part, parts: of so many jobs which one this is, from 1: each filters every so manieth shard.
 
     Attributes:
@@ -111,7 +111,7 @@ def joined(folders: Sequence[Path]) -> Iterator[tuple[Staged, Counts]]:
         folder = folders[number % len(folders)]
         kept = _kept(_rows(folder, number))
         if kept is None:
-            raise InputError(f"shard {number} is not there, or damaged", where=str(folder), do="Remove the folder; its job then reruns")
+            raise InputError(f"shard {number} is missing or damaged", where=str(folder), do="Remove the folder; its job then reruns")
         yield kept
 
 

@@ -80,7 +80,7 @@ class Pipeline:
         """Have a sample drawn while rows are filtered, by single rows; return it, to be given what `apply` yields.
 
         Filters that look at a row alone then see only rows that can still be drawn; so does the one of exact duplicates, as rows that
-        count as equal are drawn or left together. Changes of texts, and filters that hang on other rows, see all rows.
+        count as equal are drawn or left together. Changes of texts, and filters that depend on other rows, see all rows.
         """
         whole = [isinstance(step, TextMap) or (step.remembers and not step.draws_first) for step in self._steps]
         self._cut = max((n + 1 for n, all_rows in enumerate(whole) if all_rows), default=0)
@@ -121,7 +121,7 @@ class Pipeline:
 
     @property
     def parts_alone(self) -> bool:
-        """Whether what the filters leave of one part of a source hangs on no other part: a sample is drawn, which sees to equal rows."""
+        """Whether the filters' result for one part of a source depends on no other part: a sample is drawn, which handles equal rows."""
         first = None if self._first is None else self._steps[self._first]
         return self._draw is not None and not any(isinstance(s, Filter) and s.remembers and s is not first for s in self._steps)
 

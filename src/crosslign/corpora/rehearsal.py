@@ -191,7 +191,7 @@ def rehearse(project: Project, targets: Sequence[str], folder: Path, share: floa
             facts = fetch_file(name, source, file, folder / "downloads" / name / file["name"], [], patience)
         except CrosslignError as error:
             return label, str(error)
-        return label, "" if facts["sha256"] == total else "other bytes than the publisher's"
+        return label, "" if facts["sha256"] == total else "its bytes differ from the publisher's"
 
     server = Publishers(site.bodies, share, seed, frozenset(site.limits))
     with serving(server), _environment(server.address, folder), ThreadPoolExecutor(AT_ONCE) as pool:
@@ -203,7 +203,7 @@ def rehearse(project: Project, targets: Sequence[str], folder: Path, share: floa
 def rehearsal_text(done: Rehearsal) -> str:
     """Return what a rehearsal was, for people."""
     faults = Counter(done.faults)
-    lines = [f"{number_of(done.files, 'file')}, {done.requests} requests, {sum(faults.values())} of them went wrong"]
+    lines = [f"{number_of(done.files, 'file')}, {done.requests} requests, {sum(faults.values())} of them failed"]
     lines += [f"  {name:<10} {count:>5}" for name, count in sorted(faults.items())]
     lines += [f"not right: {name}: {problem}" for name, problem in done.wrong.items()]
     return "\n".join([*lines, f"{done.files - len(done.wrong):,} of {done.files:,} files are right"])

@@ -78,7 +78,7 @@ Keys = Callable[[pa.Table], NDArray[np.bytes_]]
 class Draw:
     """A sample of rows that come table by table: those of the least priorities, in the order in which they came.
 
-    The priority of a row hangs on the seed and its key alone (on its id, where rows have no keys). So rows of equal keys are drawn or left
+    The priority of a row depends only on the seed and its key (on its id, where rows have no keys). So rows of equal keys are drawn or left
     together, the first of them stands for all, and whether duplicates, or rows that filters drop, are taken out before the draw or after it
     is all the same. Memory is that of some three times the sample, however many rows come.
 

@@ -35,7 +35,7 @@ def unsound(path: Path, file: Mapping[str, Any]) -> str:
     suffix = Path(name).suffix
     magic = BEGINS.get(FORMATS.get(suffix, suffix), b"")
     if not begins.startswith(magic):
-        return f"it does not begin as a {suffix} does: {begins[:8]!r}"
+        return f"its first bytes are not those of a {suffix} file: {begins[:8]!r}"
     if "head" not in file and (why := off(path.stat().st_size, file)):
         return why
     return _damage(path, name) if magic or name.endswith(TAR_SUFFIXES) else ""

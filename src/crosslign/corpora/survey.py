@@ -75,7 +75,7 @@ def _by_size(size: int | None, file: Mapping[str, Any]) -> tuple[str, str]:
     """Return what the size of a file that is there makes of it."""
     expected = None if "head" in file else file.get("bytes")
     if size is None:
-        return THERE, "size not said"
+        return THERE, "size not given"
     if not size and expected != 0:
         return SIZE, "it is empty"
     if expected is not None and size != expected:
@@ -91,14 +91,14 @@ def _asked(address: str, file: Mapping[str, Any], *, archive: bool) -> tuple[str
         response = web.head(at)
     status, length = response.status_code, response.headers.get("Content-Length", "")
     if status in (405, 501):
-        return THERE, "gives no heads: not asked further"
+        return THERE, "does not answer HEAD requests: not checked further"
     if status not in (200, 206):
         return STATES.get(status, SILENT), f"the server answered {status} {response.reason_phrase}"
     if response.headers.get("Content-Type", "").lower().startswith("text/html") and not file["name"].endswith((".html", ".htm")):
-        return GATED, "a web page stands in its place"
+        return GATED, "a web page is in its place"
     state, said = (THERE, "") if archive else _by_size(int(length) if length.isdigit() else None, file)
     forever = [answer for answer in response.history if answer.status_code in (301, 308)]
-    return (MOVED, f"for good to {response.url}") if state == THERE and forever else (state, said)
+    return (MOVED, f"permanently to {response.url}") if state == THERE and forever else (state, said)
 
 
 def _asked_hub(place: str, file: Mapping[str, Any]) -> tuple[str, str]:
@@ -122,7 +122,7 @@ def _asked_hub(place: str, file: Mapping[str, Any]) -> tuple[str, str]:
             raise
         return SILENT, problem.why
     if commit != revision:
-        return SHORTENED, f"{revision} is the beginning of a commit's name, which the hub says is {commit}"
+        return SHORTENED, f"{revision} is an abbreviated commit: on the hub it is {commit}"
     return _by_size(found.size, file)
 
 
@@ -145,7 +145,7 @@ def _ask_host(questions: Sequence[_Question]) -> list[Head]:
     found: list[Head] = []
     for one in questions:
         if found and found[-1].state == BUSY:
-            state, said = BUSY, "not asked: the host wants to be left alone"
+            state, said = BUSY, "not asked: the host limits requests"
         elif one.kind == "package":
             state, said = PIP, ""
         else:

@@ -78,7 +78,7 @@ DECOMPRESSORS: dict[str, Callable[[], Decompressor]] = {".gz": _Gzip, ".bz2": bz
 PACKED = (*DECOMPRESSORS, ".zst")
 
 
-AGAIN = "Delete it; the next run fetches it again, or copies it from `local`: fix it there first"
+AGAIN = "Delete it; the next run fetches it again. If it is copied from `local`, fix it there first"
 """What to do about a download, or a copy of a file of one's own, that cannot be read."""
 
 
@@ -166,10 +166,10 @@ class Unpacked(_Reader):
                 return None
         try:
             if not packed and stream.needs_input:
-                raise EOFError("the file ends before it is whole")
+                raise EOFError("the file is truncated")
             return stream.decompress(packed, size)
         except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-            raise damaged(self._where, f"{error}: what begins at byte {self._begun:,} is damaged, or no packed stream") from error
+            raise damaged(self._where, f"{error}: the stream that begins at byte {self._begun:,} is damaged, or not compressed") from error
 
 
 class WholeLines(_Reader):
@@ -207,7 +207,7 @@ class Zstandard(_Reader):
         try:
             made: bytes = self._stream.read(len(buffer))
         except OSError as error:
-            why = f"{str(error).removesuffix('.')}: damaged before byte {self._file.tell():,}, or no packed stream"
+            why = f"{str(error).removesuffix('.')}: damaged before byte {self._file.tell():,}, or not compressed"
             raise damaged(self._where, why) from error
         buffer[: len(made)] = made
         return len(made)

@@ -68,7 +68,9 @@ def read_aligned(paths: Mapping[str, Path], columns: tuple[str, ...]) -> dict[st
             )
         for item, (number, row) in items.items():
             if row.get("score") != reference[item][1].get("score"):
-                raise InputError(f"item {item!r} is graded otherwise than in {paths[reference_lang].name}", where=f"{paths[lang]}:{number}")
+                raise InputError(
+                    f"the grade of item {item!r} differs from that in {paths[reference_lang].name}", where=f"{paths[lang]}:{number}"
+                )
     return files
 
 
@@ -82,7 +84,7 @@ def files_by_lang(files: Mapping[str, Path], kind: str, langs: list[str], where:
     for name, path in files.items():
         match = FILE_NAME.fullmatch(name.rsplit("/", 1)[-1])
         if match and match[1] == kind and found.setdefault(match[2], path) is not path:
-            raise InputError(f"two files {match[0]}", where=where, why=f"{found[match[2]]} and {path}")
+            raise InputError(f"two files have the name {match[0]}", where=where, why=f"{found[match[2]]} and {path}")
     wanted = langs or sorted(found)
     for lang in wanted:
         if lang not in found:

@@ -73,11 +73,11 @@ class Dense(nn.Module):
         parts = {kind: [folder / m["path"] for m in modules if m["type"].endswith(f".{kind}")] for kind in ("Pooling", "Dense")}
         if unknown := sorted({m["type"] for m in modules} - {m["type"] for m in modules if m["type"].rpartition(".")[2] in MODULES}):
             why = f"{', '.join(unknown)}; known: {', '.join(MODULES)}"
-            raise InputError("the encoder has modules that are not read", where=str(folder / "modules.json"), why=why)
+            raise InputError("the encoder has unknown modules", where=str(folder / "modules.json"), why=why)
         if not parts["Dense"]:
             return None
         if len(parts["Pooling"]) != 1:
-            raise InputError("dense layers without one pooling before them", where=str(folder / "modules.json"))
+            raise InputError("the dense layers do not follow exactly one pooling module", where=str(folder / "modules.json"))
         return cls(named_pooling(parts["Pooling"][0] / "config.json"), [_layer(part) for part in parts["Dense"]])
 
     def save(self, folder: Path, first: int) -> list[str]:
@@ -108,14 +108,14 @@ def named_pooling(path: Path) -> str:
     for name, key in POOLING_KEYS.items():
         if chosen in ([name], [key], [f"pooling_mode_{key}"]):
             return name
-    raise InputError("an unknown pooling", where=str(path), why=", ".join(chosen), do="Known are cls, mean, max, lasttoken")
+    raise InputError("unknown pooling", where=str(path), why=f"found {', '.join(chosen)}; known: cls, mean, max, lasttoken")
 
 
 def _layer(folder: Path) -> tuple[nn.Linear, nn.Module]:
     config = read_json(folder / "config.json")
     if config["activation_function"] not in ACTIVATIONS:
         why = f"{config['activation_function']}; known: {', '.join(ACTIVATIONS)}"
-        raise InputError("an unknown activation behind a dense layer", where=str(folder / "config.json"), why=why)
+        raise InputError("unknown activation after a dense layer", where=str(folder / "config.json"), why=why)
     if not (folder / "model.safetensors").is_file():
         raise InputError("the dense layer has no safetensors weights", where=str(folder), why="pickled weights are never loaded")
     linear = nn.Linear(config["in_features"], config["out_features"], bias=config["bias"])

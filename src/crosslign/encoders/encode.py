@@ -126,10 +126,10 @@ def _encode_batches(
             if not is_out_of_memory(error):
                 raise
             if len(rows) == 1:
-                what, why = f"{names[rows[0]]} alone does not fit into memory", number_of(lengths[rows[0]], "token")
+                what, why = f"a batch of only {names[rows[0]]} does not fit into memory", number_of(lengths[rows[0]], "token")
                 raise ResourceError(what, why=why, do="Lower the readout's max_length") from error
             model.token_budget = max(1, int(lengths[rows[0]]) * (len(rows) // 2))
-            log.warning("out of memory with %d sentences a batch: going on with %d tokens a batch", len(rows), model.token_budget)
+            log.warning("out of memory with %d sentences per batch: continuing with %d tokens per batch", len(rows), model.token_budget)
         if vectors is None:  # with the exception its tensors are gone
             free_memory()
             continue
@@ -164,7 +164,7 @@ def _check(vectors: Matrix, texts: Sequence[str], names: Sequence[str]) -> None:
         row = int(bad[0])
         why = "NaN or infinity" if not np.isfinite(vectors[row]).all() else "a zero vector"
         raise InputError(
-            f"the encoder gives {why} for {names[row]}",
+            f"the encoder returns {why} for {names[row]}",
             why=f"text {texts[row][:80]!r}; {number_of(len(bad), 'such row')}",
             do="Check the checkpoint, or the readout's precision",
         )
@@ -205,7 +205,9 @@ def tokenised(
 def _width(model: Model, members: Sequence[str], pooling: str) -> int:
     widths = {name: model.member(name).width(pooling) for name in members}
     if len(set(widths.values())) > 1:
-        raise InputError("the members' vectors differ in length", why=f"{widths}", do="Texts of these languages cannot share one matrix")
+        raise InputError(
+            "the members' vectors differ in dimension", why=f"{widths}", do="Encode texts of these languages into separate matrices"
+        )
     return next(iter(widths.values()), model.width(pooling))
 
 
@@ -243,8 +245,8 @@ def encode_counted(
         ResourceError: not even one sentence fits into memory; names it.
     """
     if "whitening" in readout:
-        do = "Name it in a table: in a row, a column or the table itself"
-        raise InputError("a whitened readout needs the vectors that it is fitted to", where="readout", why="trainings have none", do=do)
+        do = "Use it only in a table: in a row, a column or the table itself"
+        raise InputError("a whitened readout must be fitted to vectors", where="readout", why="a training has none", do=do)
     names = names or [f"row {row}" for row in range(len(texts))]
     members = sorted({model.member_of(lang) for lang in dict.fromkeys(langs)})
     vectors = np.empty((len(texts), _width(model, members, readout["pooling"])), dtype=np.float32)

@@ -101,7 +101,7 @@ class LaserModel(PreTrainedModel):
         """
         if output_hidden_states:
             raise InputError(
-                "LASER's inner layers cannot be read", where="readout", why="one LSTM gives its last layer alone", do="Use layer: -1"
+                "LASER's inner layers cannot be read", where="readout", why="its LSTM returns only the last layer", do="Use layer: -1"
             )
         embedded = self.embed_tokens(input_ids)
         if attention_mask is None:
@@ -161,9 +161,9 @@ def load_pieces(path: Path) -> Any:
         cutter.load_from_serialized_proto(path.read_bytes())
         names = [cutter.id_to_piece(number) for number in range(len(cutter))]  # each must be text
     except (OSError, RuntimeError, ValueError) as error:
-        raise InputError("no SentencePiece model", where=str(path), why=" ".join(str(error).split())[:200]) from error
+        raise InputError("not a SentencePiece model", where=str(path), why=" ".join(str(error).split())[:200]) from error
     if not names:
-        raise InputError("no SentencePiece model", where=str(path), why="it has no pieces")
+        raise InputError("not a SentencePiece model", where=str(path), why="it has no pieces")
     return cutter
 
 

@@ -162,8 +162,8 @@ class Member(nn.Module):
         rows = int(getattr(self.backbone.config, "vocab_size", 1 << 30))
         if len(self.tokenizer) > rows and (beyond := [int(ids.max()) for ids in tokens.ids if ids.max(initial=0) >= rows]):
             what = f"the encoder has no embedding of the token {self.tokenizer.convert_ids_to_tokens(beyond[0])!r}"
-            why = f"its tokenizer knows {number_of(len(self.tokenizer), 'token')}, its embeddings have {number_of(rows, 'row')}"
-            raise InputError(what, where="tokenizer", why=why, do="Take the tokenizer of these weights, or enlarge their embeddings")
+            why = f"its tokenizer has {number_of(len(self.tokenizer), 'token')}, its embeddings have {number_of(rows, 'row')}"
+            raise InputError(what, where="tokenizer", why=why, do="Use the tokenizer of these weights, or enlarge their embeddings")
         return tokens
 
     def forward(self, features: Mapping[str, Tensor], pooling: str, layer: int = -1, backbone: Backbone | None = None) -> Tensor:
@@ -229,7 +229,7 @@ class Member(nn.Module):
         except Exception as error:  # transformers has no error of its own for each way in which a folder can be damaged
             raise InputError("model cannot be loaded", where=str(folder), why=" ".join(str(error).split())[:300], do=WHOLE) from error
         if not tokenizer.is_fast and backbone.config.model_type not in WITHOUT_FAST_TOKENIZER:
-            do = "Save its tokenizer anew with a transformers that makes tokenizer.json of it"
+            do = "Save its tokenizer again with a version of transformers that writes tokenizer.json"
             raise InputError("the model has no fast tokenizer", where=str(folder), why="tokenizer.json is missing", do=do)
         if not weights:
             return cls(backbone, tokenizer)

@@ -38,7 +38,10 @@ def resolve_layer(layer: int, blocks: int) -> int:
     of = 12 if layer <= 12 else 24
     if blocks >= of or layer > of:
         raise InputError(
-            f"there is no layer {layer}", where="layer", why=f"the encoder has {blocks} blocks", do="0 … blocks, or -1: the last"
+            f"there is no layer {layer}",
+            where="layer",
+            why=f"the encoder has {blocks} blocks",
+            do="Use 0 to the number of blocks, or -1 for the last",
         )
     return ceil(layer * blocks / of)
 

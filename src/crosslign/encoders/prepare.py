@@ -42,7 +42,7 @@ def _from_archive(name: str, entry: Mapping[str, Any], files: Mapping[str, Path]
             if any(other.startswith(member + "/") for other in names):
                 extract_folder(path, member + "/", unpacked, LARGEST)
                 return convert(unpacked / member, dest)
-    raise InputError(f"encoder {name!r}: no source file holds {member!r}", where="config/encoders.yaml", why=f"files: {sorted(files)}")
+    raise InputError(f"encoder {name!r}: no source file contains {member!r}", where="config/encoders.yaml", why=f"files: {sorted(files)}")
 
 
 def _from_hub(name: str, entry: Mapping[str, Any], convert: Format, dest: Path) -> str:

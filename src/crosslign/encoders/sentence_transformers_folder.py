@@ -25,12 +25,12 @@ def read_modules(folder: Path) -> dict[str, Any]:
         InputError: it has no modules.json, one pooling too many or too few, or one that is not read here.
     """
     if not (folder / "modules.json").is_file():
-        do = 'Say it: readout={"pooling": "mean"}'
-        raise InputError("a folder without embedding settings", where=str(folder), why="modules.json is missing", do=do)
+        do = 'Set them, for example: readout={"pooling": "mean"}'
+        raise InputError("the folder has no embedding settings", where=str(folder), why="modules.json is missing", do=do)
     kinds = [(module["type"].rpartition(".")[2], module["path"]) for module in read_json(folder / "modules.json")]
     poolings = [path for kind, path in kinds if kind == "Pooling"]
     if len(poolings) != 1:
-        raise InputError("not one pooling", where=str(folder / "modules.json"), why=f"{len(poolings)} of them")
+        raise InputError("exactly one pooling module is needed", where=str(folder / "modules.json"), why=f"found {len(poolings)}")
     pooled = named_pooling(folder / poolings[0] / "config.json")
     found: dict[str, Any] = {"pooling": "pooler" if any(kind == "Dense" for kind, _ in kinds) else pooled}
     found["normalise"] = any(kind == "Normalize" for kind, _ in kinds)

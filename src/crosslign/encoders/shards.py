@@ -145,7 +145,7 @@ def _fitting(vectors: np.ndarray, task: Task, names: Sequence[str]) -> np.ndarra
     bad = np.flatnonzero(~np.isfinite(kept).all(1) | ((vectors != 0).any(1) & ~kept.any(1)))
     if bad.size:
         raise InputError(
-            f"a vector does not fit {task.dtype}",
+            f"a vector is out of range for {task.dtype}",
             where=f"{task.texts}, {names[bad[0]]}",
             why=f"its largest coordinate is {np.abs(vectors[bad[0]]).max():.3g}",
             do="Set `embeddings: float32`",

@@ -26,7 +26,7 @@ ROBERTA_POSITIONS = frozenset(
 """Model types whose positions begin behind the padding id."""
 VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model", "*.spm", "*.bpe", "*.vocab")
 """Files that a tokenizer can be made of; tokenizer_config.json alone holds no vocabulary."""
-WHOLE = "Take the whole folder as its publisher, or save_pretrained of model and tokenizer, wrote it"
+WHOLE = "Use the complete folder of its publisher, or one that save_pretrained of model and tokenizer wrote"
 UNSEEN = (
     "hidden_act", "hidden_activation", "activation", "activation_function", "feed_forward_proj", "layer_norm_eps", "layer_norm_epsilon",
     "norm_eps", "rms_norm_eps", "relative_attention_max_distance", "local_attention", "global_attn_every_n_layers",
@@ -61,23 +61,23 @@ def require_files(folder: Path) -> None:
         InputError: no config or tokenizer file, an adapter or packed weights, or a config that names no attention heads.
     """
     if not (folder / "config.json").is_file():
-        do = "Name the folder that holds config.json, weights and tokenizer; of older SentenceTransformers that is 0_Transformer inside"
-        raise InputError("no transformers model here", where=str(folder), why="config.json is missing", do=do)
+        do = "Name the folder with config.json, weights and tokenizer; for older SentenceTransformers, the subfolder 0_Transformer"
+        raise InputError("not a transformers model", where=str(folder), why="config.json is missing", do=do)
     for path in sorted([*folder.glob("*"), *folder.glob("[0-9]*_*/*")]):
         if path.is_file() and path.stat().st_size < POINTER_BYTES and path.read_bytes().startswith(POINTER):
-            why = "git clone without Git LFS leaves such"
-            do = "Run `git lfs pull` in the folder that it comes from"
-            raise InputError("a pointer in place of a file", where=str(path), why=why, do=do)
+            why = "git clone without Git LFS leaves such pointers"
+            do = "Run `git lfs pull` in the folder from which it comes"
+            raise InputError("the file is only a Git LFS pointer", where=str(path), why=why, do=do)
     content = read_mapping(folder / "config.json")
     if not any(path.is_file() for pattern in VOCABULARIES for path in folder.glob(pattern)):
-        why = f"none of {', '.join(VOCABULARIES)}; every word would be unknown"
+        why = f"found none of {', '.join(VOCABULARIES)}; every word would be unknown"
         raise InputError("the encoder has no tokenizer", where=str(folder), why=why, do=WHOLE)
     if (folder / "adapter_config.json").is_file():
-        why = "adapter_config.json: its weights would be left out"
-        raise InputError("an adapter, not a whole encoder", where=str(folder), why=why, do="Merge it into its encoder and save that")
+        why = "found adapter_config.json, whose weights would be left out"
+        raise InputError("an adapter, not a whole encoder", where=str(folder), why=why, do="Merge it into its encoder and save the result")
     if content.get("quantization_config"):
         why = "quantization_config in config.json"
-        raise InputError("the weights are packed", where=str(folder), why=why, do="Take the weights in float32, float16 or bfloat16")
+        raise InputError("the weights are packed", where=str(folder), why=why, do="Use weights in float32, float16 or bfloat16")
 
 
 def require_said(folder: Path, config: Any) -> None:
@@ -85,13 +85,13 @@ def require_said(folder: Path, config: Any) -> None:
     blocks = getattr(config, "num_hidden_layers", None)
     if isinstance(blocks, int) and blocks < 1:
         why = f"num_hidden_layers is {blocks}: all blocks of the file would be left out"
-        raise InputError("the config counts no blocks", where=str(folder / "config.json"), why=why, do=WHOLE)
+        raise InputError("the config has no blocks", where=str(folder / "config.json"), why=why, do=WHOLE)
     name = getattr(config, "attribute_map", {}).get("num_attention_heads", "num_attention_heads")
     content = read_json(folder / "config.json")
     said = {key for part in (content, *content.values()) if isinstance(part, dict) for key in part}
     if hasattr(config, name) and not {name, "num_attention_heads"} & said:
-        why = f"transformers would take {getattr(config, name)}"
-        raise InputError(f"the config does not say {name}", where=str(folder / "config.json"), why=why, do=WHOLE)
+        why = f"transformers would use {getattr(config, name)}"
+        raise InputError(f"the config has no {name}", where=str(folder / "config.json"), why=why, do=WHOLE)
 
 
 def require_tokenizer(folder: Path, tokenizer: Any, config: Any) -> None:
@@ -107,11 +107,11 @@ def require_tokenizer(folder: Path, tokenizer: Any, config: Any) -> None:
         why = f"{number_of(size, 'token')}, {special} of them special: nearly every word would be unknown"
         raise InputError("the encoder's tokenizer is empty", where=str(folder), why=why, do=WHOLE)
     if 2 * size < rows:
-        why = f"it knows {number_of(size, 'token')}, the embeddings have {number_of(rows, 'row')}"
-        raise InputError("the tokenizer is not that of these weights", where=str(folder), why=why, do=WHOLE)
+        why = f"it has {number_of(size, 'token')}, the embeddings have {number_of(rows, 'row')}"
+        raise InputError("the tokenizer belongs to other weights", where=str(folder), why=why, do=WHOLE)
     if kind in BERT_KIN | ROBERTA_POSITIONS and not tokenizer.num_special_tokens_to_add():
-        why = f"an encoder of the kind {kind} is trained with a first and a last one"
-        raise InputError("the tokenizer puts no special tokens around a text", where=str(folder), why=why, do=WHOLE)
+        why = f"encoders of kind {kind} are trained with a first and a last special token"
+        raise InputError("the tokenizer adds no special tokens to a text", where=str(folder), why=why, do=WHOLE)
 
 
 def _pattern(name: str) -> str:
@@ -131,8 +131,8 @@ def require_loaded(folder: Path, backbone: nn.Module, report: Mapping[str, Itera
             may be left out.
     """
     for name, *shapes in sorted(report["mismatched_keys"], key=str):
-        why = f"{name}: {' in the file, '.join(str(tuple(shape)) for shape in shapes)} by the config"
-        raise InputError("weights of another shape", where=str(folder), why=why, do="Take config and weights of one model")
+        why = f"{name}: {' in the file, '.join(str(tuple(shape)) for shape in shapes)} in the config"
+        raise InputError("weights have the wrong shape", where=str(folder), why=why, do="Use config and weights of the same model")
     named = backbone.state_dict().keys()
     missing = sorted(report["missing_keys"])
     poolers = {name for name in named if name.startswith("pooler.")}
@@ -143,8 +143,8 @@ def require_loaded(folder: Path, backbone: nn.Module, report: Mapping[str, Itera
     patterns = {_pattern(name) for name in named}
     left = sorted(name for name in report["unexpected_keys"] if _pattern(name.removeprefix(prefix)) in patterns)
     if left:
-        why = f"the config counts fewer blocks than the file holds: {left[0]} and {len(left) - 1} more would be left out"
-        raise InputError("weights would be left out", where=str(folder), why=why, do="Take config and weights of one model")
+        why = f"the config has fewer blocks than the file: {left[0]} and {len(left) - 1} more would be left out"
+        raise InputError("weights would be left out", where=str(folder), why=why, do="Use config and weights of the same model")
     return bool(missing)
 
 
@@ -154,23 +154,23 @@ def require_numbers(folder: Path, modules: Iterable[nn.Module]) -> None:
     Raises:
         InputError: names the weight.
     """
-    do = "Take the weights from where they were published or trained; a run that diverged leaves such"
+    do = "Get the weights again from where they were published or trained; a run that diverged leaves such weights"
     for module in modules:
         for name, value in module.state_dict().items():
             if value.is_floating_point() and not bool(torch.isfinite(value).all()):
                 bad = int((~torch.isfinite(value)).sum())
                 why = f"{name}: {bad:,} of {number_of(value.numel(), 'number')}"
-                raise InputError("the encoder's weights hold NaN or infinity", where=str(folder), why=why, do=do)
+                raise InputError("the encoder's weights contain NaN or infinity", where=str(folder), why=why, do=do)
             if name.endswith("weight") and value.numel() and not bool(value.any()) and not MAY_BE_ZERO.search(name):
-                raise InputError("the encoder's weights are zeros", where=str(folder), why=f"{name}: all of them", do=do)
+                raise InputError("the encoder's weights are all zero", where=str(folder), why=f"{name}: all of them", do=do)
     for path in sorted(folder.glob("*.safetensors")):
         with safe_open(path, "pt") as file:
             for name in file.keys():  # noqa: SIM118 (no mapping)
                 kind = file.get_slice(name).get_dtype()
                 if kind.startswith(("I", "U", "F4", "F6", "F8")) and name.endswith(".weight"):
-                    why = f"{name} is of the type {kind}: packed numbers, whose scales transformers would not apply"
+                    why = f"{name} has the type {kind}: packed numbers, and transformers would not apply their scales"
                     raise InputError(
-                        "the encoder's weights are packed", where=str(path), why=why, do="Take them in float32, float16 or bfloat16"
+                        "the encoder's weights are packed", where=str(path), why=why, do="Use weights in float32, float16 or bfloat16"
                     )
 
 
@@ -199,8 +199,8 @@ def _require_case(folder: Path, tokenizer: Any) -> None:
     pieces = [piece for piece in tokenizer.get_vocab() if piece not in tokenizer.all_special_tokens]
     capital = sum(piece != piece.lower() for piece in pieces)
     if 10 * capital > len(pieces):
-        why = f"{capital:,} of {number_of(len(pieces), 'piece')} have capitals, and every text is made lower case"
-        do = "Say `do_lower_case: false` in tokenizer_config.json; without that file transformers takes true"
+        why = f"{capital:,} of {number_of(len(pieces), 'piece')} have capitals, but every text is lower-cased"
+        do = "Set `do_lower_case: false` in tokenizer_config.json; without that file, transformers assumes true"
         raise InputError("most of the tokenizer's vocabulary cannot be used", where=str(folder), why=why, do=do)
 
 
@@ -211,7 +211,7 @@ def _require_pieces(folder: Path, tokenizer: Any) -> None:
     tried = pieces[:: len(pieces) // PIECES + 1]
     made = sum([token.value for token in model.tokenize(piece)] == [piece] for piece in tried)
     if 2 * made < len(tried):
-        why = f"of {number_of(len(tried), 'piece')} that were tried, {made} come out of a text as they are"
+        why = f"of {number_of(len(tried), 'piece')} tried, only {made} can result from a text"
         raise InputError("most of the tokenizer's vocabulary cannot be used", where=str(folder), why=why, do=WHOLE)
 
 
@@ -294,10 +294,10 @@ def require_modules(folder: Path) -> None:
     path = folder / "modules.json"
     modules = read_json(path) if path.is_file() else []
     if not isinstance(modules, list) or not all(isinstance(m, dict) and isinstance(m.get("type"), str) for m in modules):
-        raise InputError("not SentenceTransformer's list of modules", where=str(path), do=WHOLE)
+        raise InputError("not a list of SentenceTransformer's modules", where=str(path), do=WHOLE)
     dense = {part.name for part in folder.glob("[0-9]*_Dense*") if part.is_dir()}
     if found := sorted(dense - {str(module.get("path")).rstrip("/") for module in modules}):
-        what = "modules.json leaves dense layers out" if modules else "modules.json is missing"
+        what = "modules.json omits dense layers" if modules else "modules.json is missing"
         raise InputError(what, where=str(folder), why=f"{', '.join(found)} would be left out", do=WHOLE)
     if not any(module["type"].endswith(".Dense") for module in modules):
         return  # the readout says how states are pooled

@@ -64,7 +64,7 @@ class _Shards:
         matrix = np.load(self.matrix, mmap_mode="r")
         whole = {start: counts for start, counts in done.items() if counts["sum"] == sum_of_rows(matrix[start : start + SHARD])}
         for start in sorted(done.keys() - whole.keys()):
-            log.warning("%s: rows from %d on are damaged: they are encoded again", self.matrix, start)
+            log.warning("%s: rows from %d on are damaged; encoding them again", self.matrix, start)
         return whole
 
     def add(self, start: int, counts: Counts) -> None:
@@ -197,5 +197,5 @@ def embed_text_set(
         shards.finish(out)
     device, counts = torch.device(devices[0]).type, shards.counts()
     if unknown := in_words(counts.get("unknown_tokens", {})):
-        log.warning("%s: %s: its vectors say nothing of them", texts.parent.name, unknown)
+        log.warning("%s: %s: its vectors carry no information about them", texts.parent.name, unknown)
     return {"rows": rows, **facts, "dtype": dtype, **counts, "device": device, "devices": len(devices)}

@@ -58,7 +58,7 @@ def fit(matrix: Path, weights: NDArray[np.int64], dimensions: int) -> tuple[Floa
     u, spread, _ = np.linalg.svd(covariance / max(1, total - 1))
     kept = min(dimensions, int((spread > max(spread[0] * FLAT, FLAT)).sum()))
     if not kept:
-        raise InputError("nothing to whiten: all vectors are alike", where=str(matrix), do="Fit on other texts, or check the encoder")
+        raise InputError("whitening is impossible: all vectors are equal", where=str(matrix), do="Fit on other texts, or check the encoder")
     return mean, u[:, :kept] / np.sqrt(spread[:kept])
 
 

@@ -66,7 +66,7 @@ def build_examples(
     first = next(parts, None)
     if first is None:
         raise InputError(
-            "no example could be built", where=name, do="Check that its corpora hold the languages, labels and groups that it needs"
+            "no example could be built", where=name, do="Check that its corpora have the languages, labels and groups that it needs"
         )
     shape = shape_of(first.column_names)
     tally = _Tally()
@@ -76,7 +76,7 @@ def build_examples(
         left = kept if limit is None else sampled(kept, Path(folder, "rows.arrow"), limit, seed)
         written = write_batches(out, map(tally.counted, left), shape)
     found = cleaner.counts
-    LOG.info("%s: %d examples, %d kept out, %d written", name, found["before"], found["before"] - found["after"], written)
+    LOG.info("%s: %d examples, %d removed as evaluation text, %d written", name, found["before"], found["before"] - found["after"], written)
     counts = {"shape": shape, "built": found["before"], "decontamination": found, "rows": written}
     counts |= {"per_language": dict(sorted(tally.langs.items())), "per_corpus": dict(sorted(tally.corpora.items()))}
     return {**counts, **material.told}
@@ -115,7 +115,7 @@ class _Cleaner:
         yield from map(self._decontamination.clean, parts)
         if self.counts["before"] and not self.counts["after"]:
             why = str(self.counts["evaluations"])
-            raise InputError("every example holds a sentence of an evaluation set", where=self._name, why=why)
+            raise InputError("every example contains a sentence of an evaluation corpus", where=self._name, why=why)
 
 
 class _Tally:

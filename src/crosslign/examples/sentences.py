@@ -220,7 +220,7 @@ def class_numbers(table: pa.Table, name: str) -> NDArray[np.int64]:
         InputError: a row has no label, or several.
     """
     if table.num_rows and not pc.all(pc.equal(pc.fill_null(pc.list_value_length(table["label"]), 0), 1)).as_py():
-        raise InputError("a row has not exactly one class number", where=name, do="Name a corpus with one class a row")
+        raise InputError("a row does not have exactly one class number", where=name, do="Name a corpus with one class per row")
     return np.asarray(pc.list_flatten(table["label"]).to_numpy(), np.int64)
 
 
@@ -237,5 +237,5 @@ def originals_of(views: Sequence[Rows], originals: Sequence[Rows], name: str) ->
         if (found[-1] < 0).any():
             lost = part["of"][int(np.argmin(found[-1]))].as_py()
             what = f"the original {lost!r} is in none of the corpora"
-            raise InputError(what, where=name, do="Name in `from` the corpus that the view copies")
+            raise InputError(what, where=name, do="Add the view's original corpus to `from`")
     return np.concatenate(found)

@@ -20,7 +20,7 @@ def shape_of(columns: Sequence[str]) -> str:
     for shape in SHAPES:
         if SCHEMAS[shape].names == list(columns):
             return shape
-    raise ValueError(f"columns {columns} are those of no shape of examples")
+    raise ValueError(f"no shape of examples has the columns {columns}")
 
 
 def shaped(shape: str, **columns: pa.ChunkedArray | pa.Array) -> pa.Table:
@@ -61,7 +61,7 @@ def checked(corpora: Sequence[Rows], columns: Sequence[str], name: str) -> Seque
                 f"a corpus lacks the column {missing[0]!r}",
                 where=name,
                 why=f"it has {list(rows.columns)}",
-                do="Name a corpus of the kind that the builder takes",
+                do="Name a corpus of the kind that the builder needs",
             )
     if not corpora:
         raise InputError("this builder needs corpora", where=name, do="Name them in `from`")

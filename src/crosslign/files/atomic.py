@@ -66,17 +66,17 @@ def disk_problem(error: BaseException, path: Path, written: int = 0) -> Resource
     met = limit != resource.RLIM_INFINITY and written >= limit > 0 and is_full(error)
     if met or any(map(_is_too_large, _chain(error))):
         return ResourceError(
-            "a file may not become that large here",
+            "the file exceeds the size limit",
             where=str(path),
-            why=f"{written:,} bytes were written" + (f", {limit:,} are the limit" if limit != resource.RLIM_INFINITY else ""),
+            why=f"{written:,} bytes were written" + (f", the limit is {limit:,}" if limit != resource.RLIM_INFINITY else ""),
             do="Raise the limit (ulimit -f), or put results on a file system that takes larger files, then run the same command again",
         )
     if is_full(error):
         free = shutil.disk_usage(next(folder for folder in path.absolute().parents if folder.exists())).free
         return ResourceError(
-            "no space left on the disk, or the quota used up",
+            "no space left on the disk, or quota exceeded",
             where=str(path),
-            why=f"{free + written:,} bytes are free and it needs more" + (f": {written:,} were written" if written else ""),
+            why=f"it needs more than the {free + written:,} bytes that were free" + (f"; {written:,} were written" if written else ""),
             do="Free space (crosslign plan says what a run needs), then run the same command again",
         )
     return _refused(error, path) if isinstance(error, OSError) else None
@@ -85,12 +85,12 @@ def disk_problem(error: BaseException, path: Path, written: int = 0) -> Resource
 def _refused(error: OSError, path: Path) -> ResourceError | None:
     """Return the error for people where a file went away meanwhile, or a right is lacking."""
     if error.errno == errno.ESTALE:
-        why, do = "another machine removed or replaced it on a network's disk (stale file handle)", "Run the same command again"
-        return ResourceError("went away meanwhile", where=str(error.filename or path), why=why, do=do)
+        why, do = "another machine removed or replaced it on a network disk (stale file handle)", "Run the same command again"
+        return ResourceError("the file disappeared", where=str(error.filename or path), why=why, do=do)
     if error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM):
         return None
     if closed := _closed(error.filename):
-        return ResourceError("cannot be read", where=closed, why=str(error.strerror), do="Get the right to read it")
+        return ResourceError("cannot be read", where=closed, why=str(error.strerror), do="Change its permissions, or ask its owner to")
     return _unwritable(error, path)
 
 
@@ -113,7 +113,7 @@ def in_words(error: BaseException) -> CrosslignError | None:
 
 
 def _unwritable(error: OSError, path: Path) -> ResourceError:
-    do = "Check that the folder exists and may be written to"
+    do = "Check that the folder exists and is writable"
     return ResourceError("cannot be written", where=str(path), why=str(error.strerror), do=do)
 
 

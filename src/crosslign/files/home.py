@@ -19,7 +19,7 @@ def with_home(text: str) -> Path:
     try:
         return Path(text).expanduser()
     except RuntimeError as error:
-        raise InputError("no home folder is known", where=text, do="Write the path out") from error
+        raise InputError("the home folder is unknown", where=text, do="Write the full path") from error
 
 
 def own_folder(text: str) -> Path:
@@ -53,5 +53,7 @@ def require_plain_path(*paths: Path) -> None:
     """
     for path in paths:
         if found := sorted(UNQUOTABLE & set(str(path.absolute()))):
-            do = "Move or rename the folder, and run `make` again: an environment does not move along"
-            raise InputError("no job can be started here", where=str(path), why=f"{' '.join(map(repr, found))} in the path", do=do)
+            do = "Move or rename the folder, and run `make` again: an environment cannot be moved"
+            raise InputError(
+                "jobs cannot be started in this folder", where=str(path), why=f"its path contains {' '.join(map(repr, found))}", do=do
+            )

@@ -19,7 +19,7 @@ from crosslign.files.records import mapped, read_json, write_json
 from crosslign.files.surroundings import commit, machine, versions
 from crosslign.files.walk import files_below, passing_gone
 
-AGAIN = "Let whatever else writes there end, then run the same command again"
+AGAIN = "Wait until no other process writes there, then run the same command again"
 DISCARD = "Run crosslign verify --discard, then the same command again"
 LONGEST_NAME = 255
 """Bytes that file systems allow a name."""
@@ -108,17 +108,17 @@ def _problem(content: Mapping[str, Any]) -> str:
             if key not in values:
                 return f"it has no {name}"
             if not isinstance(values[key], form) or (form in (NUMBER, int) and not 0 <= values[key] < MOST):
-                return f"{name} has another form"
+                return f"{name} has the wrong type"
     texts = [*content["licences"], *content.get("heads", []), *content["versions"].values()]
     notes = [one.get(key) if isinstance(one, dict) else None for one in content["run"].get("accepted", []) for key in ("at", "version")]
     if not all(isinstance(text, str) for text in [*texts, *notes]):
-        return "a text of it is none"
+        return "a value that must be text is not"
     if not all(map(_names_a_file, [content["artefact"], *content["inputs"]])):
-        return "a path of it is none"
+        return "a value that must be a path is not"
     try:
         datetime.fromisoformat(content["run"]["started"])
     except ValueError:
-        return "run.started is no date"
+        return "run.started is not a date"
     return ""
 
 
@@ -134,8 +134,8 @@ def read_sidecar(path: Path) -> dict[str, Any]:
         raise InputError(
             "results of another version of crosslign",
             where=str(path),
-            why=f"its lineage has form {found}, this version writes form {FORMAT}",
-            do="Move the results folder away, or set another `results:`; the next run makes it again",
+            why=f"its lineage has format {found}, this version writes format {FORMAT}",
+            do="Move the results folder away, or set another `results:`; the next run rebuilds them",
         )
     if problem := _problem(content):
         raise InputError("not the lineage of an artefact", where=str(path), why=problem, do=DISCARD)
@@ -152,8 +152,8 @@ def as_written(sidecar: Path) -> Iterator[None]:
     try:
         yield
     except MISREAD as error:
-        why = f"its recipe has another form ({type(error).__name__}: {str(error)[:80]})"
-        raise InputError("not as it was written", where=str(sidecar), why=why, do=DISCARD) from error
+        why = f"its recipe has the wrong format ({type(error).__name__}: {str(error)[:80]})"
+        raise InputError("the file is damaged or was changed", where=str(sidecar), why=why, do=DISCARD) from error
 
 
 def sidecar_if_there(path: Path) -> dict[str, Any] | None:
@@ -278,14 +278,14 @@ class Lineage:
         try:
             found = checksum(path)
         except FileNotFoundError as error:
-            raise InputError("an input went away while the job ran", where=str(path), do=AGAIN) from error
+            raise InputError("an input disappeared while the job ran", where=str(path), do=AGAIN) from error
         # The stamp may be new alone, set by the engine of another run: then its lineage is the old one, and names these bytes.
         described = sidecar and sidecar == _stamps(lineage_path(path))
         whole = described and read_lineage(path)["artefact"]["sha256"] == found
         if not unchanged and not whole:
             raise InputError("an input changed while the job ran", where=str(path), do=AGAIN)
         if described and not whole:
-            raise InputError("not what its lineage says", where=str(path), why="damaged, or changed by hand", do=DISCARD)
+            raise InputError("the file differs from its lineage", where=str(path), why="it is damaged, or was changed by hand", do=DISCARD)
         self._checksums[path] = found
         return found
 

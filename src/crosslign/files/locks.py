@@ -42,15 +42,15 @@ def locked(path: Path, seconds: float = -1.0) -> AbstractContextManager[object]:
         raise
     except OSError as error:
         if error.errno in NONE_HERE:
-            log.warning("no lock on %s (%s): going on without", path, error.strerror or error)
+            log.warning("%s cannot be locked (%s): continuing without a lock", path, error.strerror or error)
             return nullcontext()
         if error.errno in (errno.EACCES, errno.EPERM) and path.exists():
-            do = f"Have its owner run `chmod g+rw {path}`, or remove it once none of their jobs runs"
+            do = f"Have its owner run `chmod g+rw {path}`, or remove it when none of their jobs is running"
             raise ResourceError(
                 "the lock cannot be opened", where=str(path), why=f"{error.strerror}; it is {_owner(path)}'s", do=do
             ) from error
-        do = "Check that the folder is there and may be written to"
-        problem = ResourceError("the lock cannot be made", where=str(path), why=str(error.strerror or error), do=do)
+        do = "Check that the folder exists and is writable"
+        problem = ResourceError("the lock cannot be created", where=str(path), why=str(error.strerror or error), do=do)
         raise disk_problem(error, path) or problem from error
 
 

@@ -23,7 +23,7 @@ def _manifest(mirror: Path) -> Mapping[str, str]:
     rows = csv.DictReader(io.StringIO(read_text(path, encoding="utf-8-sig"), newline=""))
     try:
         if not {"path", "sha256"} <= set(rows.fieldnames or ()):
-            raise InputError("a mirror's manifest has the columns path,bytes,sha256", where=str(path), why=f"found {rows.fieldnames}")
+            raise InputError("a mirror's manifest must have the columns path,bytes,sha256", where=str(path), why=f"found {rows.fieldnames}")
         return {row["sha256"].lower(): row["path"] for row in rows if row["path"] and row["sha256"]}
     except csv.Error as error:
         raise InputError("not a CSV file", where=str(path), why=str(error)) from error

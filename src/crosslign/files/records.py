@@ -48,7 +48,7 @@ def read_mapping(path: Path, or_empty: bool = False) -> dict[str, Any]:
     """Read one JSON document that is a mapping, or with `or_empty` return an empty one where no file is; errors of `read_json` besides."""
     content = {} if or_empty and not path.is_file() else read_json(path)
     if not isinstance(content, dict):
-        raise InputError("not a mapping of keys", where=str(path), why=f"it holds {str(content)[:40]!r}")
+        raise InputError("not a mapping of keys", where=str(path), why=f"found {str(content)[:40]!r}")
     return content
 
 
@@ -66,7 +66,7 @@ def read_sealed(path: Path) -> dict[str, Any]:
     """
     content = read_mapping(path)
     if content.pop(SEAL, None) not in (None, _sum_of(content)):
-        raise InputError("not as it was written", where=str(path), why="its checksum is that of another content")
+        raise InputError("the file is damaged or was changed", where=str(path), why="its checksum does not match its content")
     return content
 
 

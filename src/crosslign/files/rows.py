@@ -112,7 +112,7 @@ def _readable(path: Path) -> Iterator[pq.ParquetFile]:
         raise InputError("file is missing", where=str(path), do="Run the target that makes it") from error
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(
-            "not a readable Parquet file", where=str(path), why=str(error).splitlines()[0], do="Delete it; the next run makes it again"
+            "not a readable Parquet file", where=str(path), why=str(error).splitlines()[0], do="Delete it; the next run rebuilds it"
         ) from error
 
 

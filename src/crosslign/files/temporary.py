@@ -40,6 +40,6 @@ def temporary_folder(prefix: str) -> Iterator[str]:
             raise NoTemporaryRoomError(
                 "no space left for temporary files",
                 where=f"{place} on {platform.node()}",
-                why=f"{free:,} bytes are free there",
-                do="Set TMPDIR to a place with room on every node (`export TMPDIR=...`, or `tmpdir` in default-resources), then run again",
+                why=f"only {free:,} bytes are free",
+                do="Set TMPDIR to a folder with enough space on every node (`export TMPDIR=…`, or `tmpdir` in default-resources)",
             ) from error

@@ -27,9 +27,9 @@ def read_text(path: Path, shown: Path | None = None, do: str = "", encoding: str
     where = str(shown or path)
     try:
         if not is_plain(path) and path.exists():
-            raise InputError("cannot be read", where=where, why="a pipe or a device, not a file")
+            raise InputError("cannot be read", where=where, why="it is a pipe or a device, not a file")
         if (size := Path(path).stat().st_size) > LARGEST:
-            raise InputError("too large for what it is", where=where, why=f"{number_of(size, 'byte')}, {LARGEST:,} are the most")
+            raise InputError("the file is too large", where=where, why=f"{number_of(size, 'byte')}, the limit is {LARGEST:,}")
         return Path(path).read_bytes().decode(encoding)
     except FileNotFoundError as error:
         raise InputError("file is missing", where=where, do=do) from error

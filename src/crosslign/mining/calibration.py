@@ -231,15 +231,15 @@ def asked_threshold(calibration: Mapping[str, Any], precision: float | None, rec
     name, asked = ("precision", precision) if precision is not None else ("recall", recall)
     if not records:
         raise InputError(
-            f"no {name} can be told", where=str(where), why="no pair was mined", do="Look at the two sides and their languages"
+            f"the {name} cannot be estimated", where=str(where), why="no pair was mined", do="Check the two sides and their languages"
         )
     best = max(records, key=lambda record: record[name][1])
     low, middle, high = best[name]
     why = f"the highest is {middle:.3f} ({low:.3f} to {high:.3f}) with {number_of(best['pairs'], 'pair')}, at {best['threshold']:.4f}"
     do = (
-        "Ask for less, or name more plants"
+        "Ask for a lower precision, or name more plants"
         if precision is not None
-        else "Ask for less; more neighbours (`k`) or a better encoder find more"
+        else "Ask for a lower recall, raise `k`, or use a better encoder"
     )
     raise InputError(f"no threshold has an expected {name} of {asked}", where=str(where), why=why, do=do)
 

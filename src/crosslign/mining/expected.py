@@ -33,14 +33,14 @@ def _limits(calibration: Mapping[str, Any], chosen: Mapping[str, Any], precision
     used, larger = calibration["plants"]["used"], max(calibration["sides"])
     floor = RULE_OF_THREE * larger / (used * chosen["pairs"])
     if precision is not None and chosen["precision"][0] < precision:
-        yield f"{number_of(used, 'plant')} cannot tell whether the precision is {precision} or {chosen['precision'][0]:.3f}"
+        yield f"{number_of(used, 'plant')} are too few to tell a precision of {precision} from {chosen['precision'][0]:.3f}"
     asked = precision or chosen["precision"][1]
     if floor > 1 - asked and asked < 1:
         needed = math.ceil(RULE_OF_THREE * larger / (chosen["pairs"] * (1 - asked)))
         yield (
-            f"with {number_of(larger, 'sentence')} and {number_of(chosen['pairs'], 'pair')}, even no false find among "
-            f"{number_of(used, 'plant')} leaves precision open "
-            f"down to {max(0.0, 1 - floor):.3f}; {asked:.3g} needs {number_of(needed, 'plant')} or more"
+            f"with {number_of(larger, 'sentence')} and {number_of(chosen['pairs'], 'pair')}, "
+            f"{number_of(used, 'plant')} without a false find still allow a precision "
+            f"as low as {max(0.0, 1 - floor):.3f}; for {asked:.3g}, use {number_of(needed, 'plant')} or more"
         )
 
 
@@ -53,8 +53,8 @@ def calibration_lines(calibration: Mapping[str, Any], precision: float | None, t
         threshold: of the pairs that were kept; None where all were.
     """
     plants, records = calibration["plants"], calibration["curve"]
-    left_out = f"{plants['in_the_sides']:,} stand in the sides, {plants['repeated']:,} twice among them"
-    yield f"{plants['used']:,} of {number_of(plants['given'], 'known pair')} were hidden and looked for ({left_out})"
+    left_out = f"left out: {plants['in_the_sides']:,} that are in the sides, {plants['repeated']:,} repeated"
+    yield f"{plants['used']:,} of {number_of(plants['given'], 'known pair')} were hidden in the sides ({left_out})"
     if not records:
         return
     low, middle, high = calibration["translations"]
@@ -64,15 +64,15 @@ def calibration_lines(calibration: Mapping[str, Any], precision: float | None, t
     yield from ("  " + line for line in as_columns([head, *rows], right=(0, 1, 2, 3)))
     chosen = _at(records, threshold)
     yield (
-        f"expected of the {number_of(chosen['pairs'], 'pair')} from {chosen['threshold']:.4f} on: precision {_share(chosen['precision'])}, "
-        f"recall {_share(chosen['recall'])}"
+        f"expected for {number_of(chosen['pairs'], 'pair')} with score ≥ {chosen['threshold']:.4f}: "
+        f"precision {_share(chosen['precision'])}, recall {_share(chosen['recall'])}"
     )
     yield from _limits(calibration, chosen, precision)
-    yield "this holds for text of the plants' kind; translations inside a side, and pairs that differ in a detail, count as false"
+    yield "this holds for text like the plants; translations within a side, and pairs that differ in a detail, count as false"
     if calibration["unlike"]:
         apart = ", ".join(f"{name} (distance {value:.2f})" for name, value in calibration["unlike"].items())
-        yield f"WARNING: the plants are another kind of text than the sides: {apart}"
-        yield "Do not rely on these intervals; plant pairs of the sides' kind"
+        yield f"WARNING: the plants are a different kind of text from the sides: {apart}"
+        yield "Do not rely on these intervals; use plants like the text of the sides"
 
 
 def _at(records: list[Mapping[str, Any]], threshold: float | None) -> Mapping[str, Any]:

@@ -114,17 +114,17 @@ def _found(plan: _Plan) -> Neighbours:
         try:
             return plan.run()
         except BoundExceededError:
-            log.warning("a product in %s exceeds its error bound: starting again, more precisely", plan.step)
+            log.warning("a product in %s exceeds its error bound: restarting with higher precision", plan.step)
             plan = replace(plan, step=next(steps))
         except _ShareError as error:
             if not is_out_of_memory(error.cause):
                 if "CUDA" not in str(error.cause):  # no device's failure, but a fault of the program's
                     raise error.cause from None
-                do = "Start it again: rows that were kept are not searched again. If it fails again, search without this device"
+                do = "Run the same command again: finished rows are kept. If it fails again, search without this device"
                 raise ResourceError("a search failed", where=str(error), why=_first_line(error.cause), do=do) from error.cause
             if max(plan.tile) <= SMALLEST:
                 raise _no_room([str(error)], f"tiles of {plan.tile[0]} x {plan.tile[1]}") from error.cause
-            log.warning("%s: tiles of %d x %d do not fit into the device's memory: starting again with smaller ones", error, *plan.tile)
+            log.warning("%s: tiles of %d x %d do not fit into the device's memory: restarting with smaller ones", error, *plan.tile)
             plan = replace(plan, tile=(_half(plan.tile[0]), _half(plan.tile[1])))
         free_memory()
 
@@ -139,8 +139,8 @@ def _first_line(error: BaseException) -> str:
 
 def _no_room(where: Iterable[str], what: str) -> ResourceError:
     names = ", ".join(dict.fromkeys(where))
-    do = "End what else uses its memory, or search on a larger device or on the CPU"
-    return ResourceError("the device's memory is too small for a search", where=names, why=f"no room for {what}", do=do)
+    do = "End other processes that use its memory, or search on a larger device or on the CPU"
+    return ResourceError("the device's memory is too small for a search", where=names, why=f"no space for {what}", do=do)
 
 
 def _keep(devices: Sequence[torch.device]) -> int:

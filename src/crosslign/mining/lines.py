@@ -22,4 +22,4 @@ def with_line(error: VectorError, texts: Mapping[Path, Path]) -> InputError:
         return error
     line = read_rows(rows)["text_id"][error.row].as_py()
     where = f"{error.matrix}, row {error.row} (line {line} of the {rows.stem} file)"
-    return InputError(error.what, where=where, do="Take that line out, or encode in another precision")
+    return InputError(error.what, where=where, do="Remove that line, or encode with another precision")

@@ -37,6 +37,4 @@ def read_neighbours(path: Path) -> Neighbours:
     except FileNotFoundError as error:
         raise InputError("file is missing", where=str(path), do="Run the target that makes it") from error
     except (SafetensorError, KeyError) as error:
-        raise InputError(
-            "not a file of neighbours", where=str(path), why=str(error), do="Delete it; the next run makes it again"
-        ) from error
+        raise InputError("not a file of neighbours", where=str(path), why=str(error), do="Delete it; the next run rebuilds it") from error

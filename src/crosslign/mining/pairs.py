@@ -166,5 +166,5 @@ def write_again(pairs: Path, outputs: Mapping[str, Path], langs: Sequence[str]) 
         about = About((langs[0], langs[1]), (schema.metadata or {}).get(b"encoders", b"").decode())
         for path in outputs.values():
             if path.resolve() == pairs.resolve():
-                raise InputError("the output is the file that is read", where=str(path), do="Name another")
+                raise InputError("the output is also the input", where=str(path), do="Choose another output")
         _write(outputs, lambda: (pa.Table.from_batches([batch]) for batch in file.iter_batches(BATCH)), schema, about)

@@ -102,8 +102,8 @@ def hide(
     """
     n, m, plants = len(near.forward_indices), len(near.backward_indices), len(sides.rows[0])
     if plants < LEAST:
-        do = "Name more pairs that are translations of each other and stand in neither side"
-        raise InputError(f"{plants} planted pairs", where="calibration", why=f"at least {LEAST} are needed", do=do)
+        do = "Name more pairs that are translations of each other and are in neither side"
+        raise InputError(f"only {plants} planted pairs", where="calibration", why=f"at least {LEAST} are needed", do=do)
     found = {name: np.full(plants, -np.inf) for name in Found.__dataclass_fields__}
     for paired, lone_sources, lone_targets in _rounds(plants, min(n, m), np.random.default_rng(seed)):
         sources, targets = np.append(paired, lone_sources), np.append(paired, lone_targets)

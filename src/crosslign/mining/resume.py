@@ -62,14 +62,14 @@ class Resume:
             with safe_open(self.path, "pt") as file:
                 identity, lists = dict(file.metadata() or {}), (file.get_tensor("forward"), file.get_tensor("backward"))
         except (SafetensorError, OSError) as error:
-            log.warning("%s cannot be read (%s): starting from the beginning", self.path, error)
+            log.warning("%s cannot be read (%s): starting over", self.path, error)
             return None
         found = identity.pop(SUM, None)
         if identity != self._identity:
-            log.info("%s belongs to another search: starting from the beginning", self.path)
+            log.info("%s belongs to another search: starting over", self.path)
             return None
         if found != _sum_of(*lists):
-            log.warning("%s is damaged: starting from the beginning", self.path)
+            log.warning("%s is damaged: starting over", self.path)
             return None
         return lists
 

@@ -56,7 +56,7 @@ def summary_lines(pairs: Path) -> Iterator[str]:
     if not len(scores):
         return
     rows = [(f"{score:.10g}", f"{count:,}", shown[count - 1]) for count, score in counted.items()]
-    yield "pairs down to a score, and the last of them: where they stop being right is the threshold for this encoder and these files"
+    yield "number of pairs down to each score, and the last of them; set the threshold where the pairs stop being right"
     yield from ("  " + line for line in as_columns([("score ≥", "pairs", "the last of them"), *rows], right=(0, 1)))
     yield "best first:"
     yield from (f"  {scores[row]:.4f}  {shown[row]}" for row in range(min(BEST, len(scores))))

@@ -32,7 +32,7 @@ JSON = (".jsonl", ".ndjson", ".json")
 NO_TEXT = re.compile("[\0\ud800-\udfff]")
 """What JSON and Parquet can hold and no sentence has: NUL and half characters."""
 NAME_IT = "Name the column or key of the texts: `column:`, or --columns"
-NO_COLUMN = "Name a column of .parquet and .jsonl alone (`text` stands for none)"
+NO_COLUMN = "Name a column only for .parquet and .jsonl (`text` means none)"
 
 
 def read_sentences(
@@ -91,7 +91,7 @@ def _numbered(file: Path, column: str | None) -> Iterator[tuple[int, str]]:
         InputError: those of `read_sentences`.
     """
     if file.is_dir():
-        raise InputError("a folder, not a file of sentences", where=str(file))
+        raise InputError("it is a folder, not a file of sentences", where=str(file))
     if file.suffix == ".parquet":
         rows = (text for (texts,) in read_texts(file, column or COLUMN, do=NAME_IT) for text in texts)
         yield from ((number, _checked(text, f"{file}:{number}")) for number, text in enumerate(rows, start=1))
@@ -115,9 +115,9 @@ def _checked(text: object, place: str) -> str:
     if text is None:
         return ""
     if not isinstance(text, str):
-        raise InputError("a value that is no text", where=place, why=f"found {text!r}"[:80], do=NAME_IT)
+        raise InputError("a value is not text", where=place, why=f"found {text!r}"[:80], do=NAME_IT)
     if NO_TEXT.search(text):
-        raise InputError("NUL or half a character", where=place, why="no sentence holds one")
+        raise InputError("a NUL character or half of a surrogate pair", where=place, why="a sentence cannot contain it")
     return text
 
 
@@ -145,4 +145,4 @@ def _tables(files: Sequence[Path], found: Iterator[tuple[str, str]], lang: str, 
         yield pa.table({"text_id": pa.array(places, pa.string()), "lang": [lang] * len(rows), "text": pa.array(texts, pa.string())})
     if not counts["sentences"]:
         where = ", ".join(map(str, files))
-        raise InputError("no sentence in this file", where=where, why=f"{number_of(counts['lines'], 'line')}, all empty")
+        raise InputError("no sentence in this file", where=where, why=f"found {number_of(counts['lines'], 'line')}, all empty")

@@ -61,5 +61,5 @@ def _built(name: str, options: Mapping[str, Any], model: Encoded) -> nn.Module:
     try:
         built: nn.Module = kind(model, **given)
     except (TypeError, ValueError) as error:
-        raise InputError("an option does not fit", where=f"loss {name}", why=str(error)) from error
+        raise InputError("an option is invalid", where=f"loss {name}", why=str(error)) from error
     return built

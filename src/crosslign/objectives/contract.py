@@ -98,7 +98,7 @@ def checked_loss(objective: str, returned: Any) -> Loss:
     elif not all(isinstance(name, str) and isinstance(value, int | float) for name, value in loss.logged.items()):
         found = f"it logs {', '.join(f'{name!r}: {type(value).__name__}' for name, value in loss.logged.items())}"
     if found:
-        do = "Return a float scalar tensor, or Loss(total, logged) with plain numbers by name (docs/add-a-method.md)"
+        do = "Return a scalar float tensor, or Loss(total, logged) with a dict of plain numbers (docs/add-a-method.md)"
         raise InputError("not a loss", where=f"loss of the objective {objective}", why=found, do=do)
     return loss if loss.total.ndim == 0 else Loss(loss.total.reshape(()), loss.logged)
 
@@ -118,10 +118,10 @@ def checked_inputs(objective: str, returned: Any) -> dict[str, Input]:
         for name, item in returned.items():
             counts = [len(column) for column in (item.texts, item.langs, item.pair_texts) if column is not None]
             if len(set(counts)) > 1 or not counts[0]:
-                found = f"{name!r} has {' and '.join(map(str, counts))} texts, languages and second texts"
+                found = f"the numbers of texts, languages and second texts of {name!r} are {', '.join(map(str, counts))}"
     if found:
-        do = "Return Input(texts, langs) by name, both of one length (docs/add-a-method.md)"
-        raise InputError("nothing that can be encoded", where=f"inputs of the objective {objective}", why=found, do=do)
+        do = "Return a dict of Input(texts, langs), both of equal length (docs/add-a-method.md)"
+        raise InputError("the inputs cannot be encoded", where=f"inputs of the objective {objective}", why=found, do=do)
     return dict(returned)
 
 
@@ -235,7 +235,7 @@ def class_of(batch: Batch, device: torch.device | None = None) -> Tensor:
     labels = labels_of(batch)
     for row, label in zip(batch.ids, labels, strict=True):
         if label is None or len(label) != 1 or label[0] % 1:
-            raise InputError("one class per row is needed, a whole number", where=f"row {row}", why=f"its label is {label}")
+            raise InputError("each row needs one class, a whole number", where=f"row {row}", why=f"its label is {label}")
     return torch.tensor([int(label[0]) for label in labels if label], dtype=torch.int64, device=device)
 
 
@@ -271,11 +271,11 @@ def part_of(parts: Mapping[str, Part], name: str, kind: type[P]) -> P:
         InputError: the recipe has no such part, or one of another kind.
     """
     if name not in parts:
-        raise InputError(f"a term names the part {name!r}, which the recipe lacks", where="parts", why=nearest(name, list(parts)))
+        raise InputError(f"a term names an unknown part {name!r}", where="parts", why=nearest(name, list(parts)))
     part = parts[name]
     if not isinstance(part, kind):
         own, wanted = (c.__module__.rsplit(".", 1)[-1] for c in (type(part), kind))
-        raise InputError(f"the part {name!r} cannot do what a term wants of it", where="parts", why=f"its kind is {own}, not {wanted}")
+        raise InputError(f"a term cannot use the part {name!r}", where="parts", why=f"its kind is {own}, not {wanted}")
     return part
 
 
@@ -286,7 +286,7 @@ def one_of(option: str, value: str, allowed: Any) -> str:
         InputError: it is none of those allowed.
     """
     if value not in get_args(allowed):
-        raise InputError(f"{option}: {value!r} is no variant of it", where=option, why=nearest(str(value), list(get_args(allowed))))
+        raise InputError(f"{option}: unknown variant {value!r}", where=option, why=nearest(str(value), list(get_args(allowed))))
     return value
 
 

@@ -25,7 +25,7 @@ class RankClassifier(Part):
     def __init__(self, ranks: int, frozen: bool) -> None:
         super().__init__()
         if ranks < 2:
-            raise InputError("there are at least two ranks", where="parts: ranks", why=f"found {ranks}")
+            raise InputError("at least two ranks are needed", where="parts: ranks", why=f"found {ranks}")
         self.ranks, self.frozen = ranks, frozen
 
     @abstractmethod

@@ -46,7 +46,7 @@ def scores_of(parts: Mapping[str, Part], name: str | None, classifier: RankClass
         return None
     scores = part_of(parts, name, RankScores)
     if scores.ranks != classifier.ranks:
-        why = f"the classifier has {number_of(classifier.ranks, 'rank')}, the scores {scores.ranks}"
+        why = f"the classifier has {number_of(classifier.ranks, 'rank')}, the scores have {scores.ranks}"
         raise InputError(f"the part {name!r} does not fit the classifier", where="parts", why=why, do="Give both the same `ranks`")
     return scores
 

@@ -36,7 +36,7 @@ def make_part(name: str, entry: Mapping[str, Any], model: Model, seed: int, wher
     try:
         part = kind(**options_of("parts", entry))
     except TypeError as error:
-        raise InputError("an option does not fit", where=where, why=str(error)) from error
+        raise InputError("an option is invalid", where=where, why=str(error)) from error
     part.attach(model, seed)
     return part
 
@@ -50,7 +50,7 @@ def take_over(part: Part, name: str, checkpoint: Path | None, where: str) -> Non
     from safetensors.torch import load_file
 
     if part.training_only:
-        raise InputError("this part is not kept in a trained system", where=where, do="Leave start_from out: it starts from the encoder")
+        raise InputError("a trained system does not keep this part", where=where, do="Remove start_from: the part starts from the encoder")
     path = checkpoint / PARTS_FILE if checkpoint else None
     if path is None or not path.is_file():
         raise InputError("the base has no parts to start from", where=where, why=str(path or "it is an encoder, not a system"))
@@ -75,7 +75,7 @@ def take_published(part: Part, name: str, encoder: Path, where: str) -> None:
     from safetensors import safe_open
 
     if not part.published:
-        do = "Leave start_from out: the part starts from new weights"
+        do = "Remove start_from: the part starts from new weights"
         raise InputError("no encoder is published with such a part", where=where, why=f"kind {type(part).__name__}", do=do)
     found: dict[str, Tensor] = {}
     for file in sorted(encoder.glob("*.safetensors")):
@@ -84,14 +84,14 @@ def take_published(part: Part, name: str, encoder: Path, where: str) -> None:
             found |= {own: weights.get_tensor(other) for own, other in part.published.items() if other in there}
     if len(found) < len(part.published):
         log.warning(
-            "%s: the encoder holds no %s; the part starts from new weights", where, ", ".join(sorted(set(part.published) - set(found)))
+            "%s: the encoder has no %s; the part starts from new weights", where, ", ".join(sorted(set(part.published) - set(found)))
         )
         return
     try:
         part.load_state_dict(found)
     except RuntimeError as error:
         raise InputError("the encoder's part does not fit", where=where, why=" ".join(str(error).split())[:300]) from error
-    log.info("%s: taken over from the encoder", where)
+    log.info("%s: copied from the encoder", where)
 
 
 def load_part(name: str, entry: Mapping[str, Any], model: Model, checkpoint: Path) -> Part:

@@ -47,7 +47,7 @@ def row_input(batch: Batch) -> Input:
 def _seconds(texts: Sequence[str | None]) -> list[str] | None:
     present = [text for text in texts if text is not None]
     if present and len(present) < len(texts):
-        raise InputError("rows with and without a second sentence are in one batch", why=f"{len(present)} of {len(texts)} have one")
+        raise InputError("a batch mixes rows with and without a second sentence", why=f"{len(present)} of {len(texts)} have one")
     return present or None
 
 

@@ -71,9 +71,9 @@ def _checkpoint_sha(sidecars: Mapping[Path, Mapping[str, Any]]) -> str:
     found = {str(sidecar["counts"].get("checkpoint_sha", "")): path for path, sidecar in sidecars.items()}
     if len(found) != 1 or "" in found:
         raise InputError(
-            "the embeddings of a score are not known to be of one checkpoint",
+            "the embeddings of a score may come from different checkpoints",
             where=", ".join(str(path) for path in found.values()),
-            do="Delete them; the next run makes them again",
+            do="Delete them; the next run rebuilds them",
         )
     return next(iter(found))
 

@@ -203,7 +203,7 @@ class TaskData:
             InputError: the task has more or fewer.
         """
         if len(self.sets) != 1:
-            raise InputError(f"this scorer takes one text set, not {len(self.sets)}", where=f"task {self.name!r}")
+            raise InputError(f"this scorer needs one text set, not {len(self.sets)}", where=f"task {self.name!r}")
         return next(iter(self.sets.values()))
 
 
@@ -219,7 +219,7 @@ def members(averages: Averages, name: str, subsets: Sequence[str]) -> list[str]:
             if other not in averages and other not in subsets:
                 why = nearest(other, [*(one for one in averages if one != name), *subsets])
                 raise InputError(
-                    f"{name!r} leaves out {other!r}, which is no subset and no other name", where="`all_but` of a task", why=why
+                    f"{name!r} leaves out {other!r}, which is neither a subset nor another name", where="`all_but` of a task", why=why
                 )
         others = (members(averages, other, subsets) if other in averages else [other] for other in value["all_but"])
         left_out = {subset for other in others for subset in other}

@@ -59,8 +59,8 @@ def check_value(record: Mapping[str, Any], where: str) -> None:
             raise InputError(
                 f"{record['metric'] if key == 'value' else key} is {repr(found)[:40]}",
                 where=f"{where}: {record['eval']}/{record['subset']}",
-                why=f"it lies between {least:g} and {most:g}" if number else "it is a finite number",
-                do="Delete the score file, so that the next run makes it again; report it if it comes back",
+                why=f"it must lie between {least:g} and {most:g}" if number else "it must be a finite number",
+                do="Delete the score file: the next run rebuilds it. Report it if the problem returns",
             )
 
 
@@ -127,8 +127,8 @@ def _read_records(path: Path, version: tuple[int, ...]) -> list[dict[str, Any]]:
     content = read_json(path)
     records = content.get("records") if isinstance(content, dict) else None
     if not isinstance(records, list) or not all(map(_is_record, records)):
-        why = f"it holds `records`, each with {', '.join(sorted(RECORD))}"
-        raise InputError("not a score file", where=str(path), why=why, do="Delete it; the next run makes it again")
+        why = f"it must have `records`, each with {', '.join(sorted(RECORD))}"
+        raise InputError("not a score file", where=str(path), why=why, do="Delete it; the next run rebuilds it")
     return records
 
 
@@ -164,7 +164,7 @@ def _check(record: Mapping[str, Any], where: str) -> None:
         key, kind = wrong[0]
         what, place = f"{key} is {repr(record[key])[:40]}", f"{where}: {record['eval']}/{record['subset']}"
         raise InputError(
-            what, where=place, why=f"it is {kind}", do="Ask those who made the scores, or delete the file: the next run makes ours"
+            what, where=place, why=f"it must be {kind}", do="Ask the authors of the scores, or delete the file: the next run computes ours"
         )
 
 
@@ -179,7 +179,7 @@ def find_record(path: Path, select: Mapping[str, str]) -> dict[str, Any]:
     found = [record for record in records if all((record.get(key) or "") == value for key, value in wanted.items())]
     if len(found) != 1:
         held = sorted({f"{r['metric']}/{r['subset']}/{r.get('protocol') or ''}/{r.get('direction') or ''}" for r in records})
-        why = f"it holds (metric/subset/protocol/direction): {', '.join(held[:12])}"
+        why = f"it has (metric/subset/protocol/direction): {', '.join(held[:12])}"
         place, asked = shlex.quote(str(path)), ", ".join(f"{key} {value}" for key, value in wanted.items() if value)
         do = "Name subset, metric, protocol and direction of the column; if the file lost records, "
         kind = InputError if found else NoRecordError

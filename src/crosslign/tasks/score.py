@@ -88,7 +88,7 @@ def checked_measures(scorer: str, returned: Any) -> list[Measure]:
     others = [type(one).__name__ for one in found if not isinstance(one, Measure)]
     if others or not found:
         do = "Yield Measure(subset, metric, value, n_items, …) (docs/add-a-task.md)"
-        raise InputError("not a measure", where=f"scorer {scorer}", why=f"it gave {others[0] if others else 'nothing'}", do=do)
+        raise InputError("not a measure", where=f"scorer {scorer}", why=f"it yielded {others[0] if others else 'nothing'}", do=do)
     return found
 
 
@@ -163,7 +163,7 @@ def score_with_resamples(
     if [_identity(measure) for measure in measures].count(wanted) != 1:
         made = "; ".join(sorted({" ".join(filter(None, _identity(measure))) for measure in measures}))
         raise InputError(
-            f"`main` names no record: {' '.join(filter(None, wanted))}", where=f"tasks.{name}.main", why=f"records are: {made}"
+            f"`main` names no record: {' '.join(filter(None, wanted))}", where=f"tasks.{name}.main", why=f"its records are: {made}"
         )
     # Logits of one sign are no sign of collapse; scorers of logits tell it themselves.
     if task.get("output") != "logits" and any(part.collapsed for part in data.sets.values()):
@@ -228,7 +228,7 @@ def read_scores(path: Path) -> tuple[dict[str, Any], list[Record]]:
         context = {**{key: content[key] for key in HEAD}, **{key: row[key] for row in rows[:1] for key in (*IN_EACH_RECORD, *PRECISION)}}
         return context, [Record(**{name: row.get(name, "") if name == "note" else row[name] for name in names}) for row in rows]
     except (KeyError, TypeError) as error:
-        raise InputError(f"not a score file: {error}", where=str(path), do="Delete it; the next run makes it again") from error
+        raise InputError(f"not a score file: {error}", where=str(path), do="Delete it; the next run rebuilds it") from error
 
 
 def score_run(
@@ -265,7 +265,7 @@ def score_run(
         if len(matrix) != texts:
             why = f"{number_of(len(matrix), 'row')}, but {sets[role]['texts']} has {number_of(texts, 'text')}"
             raise InputError(
-                "embeddings do not belong to their texts", where=str(matrices[role]), why=why, do="Delete it; the next run makes it again"
+                "embeddings do not belong to their texts", where=str(matrices[role]), why=why, do="Delete it; the next run rebuilds it"
             )
     try:
         scored = score_with_resamples(name, task, outputs, evaluations, str(context.get("collapsed", "")), machine)
@@ -287,7 +287,5 @@ def _with_text(error: VectorError, matrices: Mapping[str, Path], evaluations: Ma
     for role, path in matrices.items():
         if Path(path).resolve() == Path(error.matrix).resolve():
             text = evaluations[role].texts["text_id"][error.row].as_py()
-            return InputError(
-                error.what, where=f"{path}, row {error.row} (text {text!r})", do="Delete the file; the next run makes it again"
-            )
+            return InputError(error.what, where=f"{path}, row {error.row} (text {text!r})", do="Delete the file; the next run rebuilds it")
     return error

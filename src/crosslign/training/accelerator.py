@@ -54,10 +54,10 @@ def start_accelerator(precision: str) -> Any:
     device = torch.device(encoding_devices()[0]).type
     gpu, apple = device == "cuda", device == APPLE
     if precision != "fp32" and apple:
-        log.warning("Apple's GPU: training in fp32 instead of %s", precision)
+        log.warning("training on an Apple GPU: using fp32 instead of %s", precision)
         precision = "fp32"
     if precision == "fp16" and not gpu:
-        log.warning("no GPU: training in bf16 instead of fp16")
+        log.warning("training without a GPU: using bf16 instead of fp16")
         precision = "bf16"
     precision = computed_in(precision, device)
     AcceleratorState._reset_state()  # one process may train twice, in two precisions

@@ -196,14 +196,14 @@ class Checkpoints:
                     check(state)
             except (InputError, SafetensorError, OSError, KeyError, TypeError, AttributeError) as error:
                 log.warning(
-                    "the checkpoint in %s cannot be read (%s): the one before it is used, or training starts from the beginning",
+                    "the saved state in %s cannot be read (%s): using an earlier one, or starting from the beginning",
                     folder,
                     error,
                 )
                 continue
             if stale:
                 log.warning(
-                    "the checkpoint at step %s was made with another %s: training starts from the beginning",
+                    "the saved state at step %s was made with another %s: starting from the beginning",
                     state["step"],
                     ", ".join(stale),
                 )
@@ -222,7 +222,7 @@ class Checkpoints:
         state = read_sealed(folder / "state.json")
         for name, expected in state.pop("sha256").items():
             if sha256_file(folder / f"{name}.safetensors") != expected:
-                raise InputError("its bytes are not those that were written", where=f"{name}.safetensors")
+                raise InputError("its checksum differs from that of the file that was written", where=f"{name}.safetensors")
         return state, {name: load_file(folder / f"{name}.safetensors") for name in TENSORS}
 
     def _take_over(

@@ -37,7 +37,7 @@ def write_choice(recipe: Mapping[str, Any], folders: Mapping[str, Path], out: Pa
             f"none of its {number_of(len(trials), 'trial')} has a score on {recipe['by']['task']}",
             "Try smaller values: `tune: values:`",
         )
-        raise InputError(f"nothing can be chosen for {recipe['system']}", where=str(out), why=why, do=do)
+        raise InputError(f"no values can be chosen for {recipe['system']}", where=str(out), why=why, do=do)
     best = max(scored, key=lambda trial: float(trial["score"]))
     said = {"system": recipe["system"], "by": recipe["by"], "chosen": best["values"], "run": best["run"], "trials": trials}
     write_json(out, said)

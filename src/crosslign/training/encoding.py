@@ -250,7 +250,7 @@ class Encoding:
             total += group.size
         dimensions = {group.leaf.shape[1] for group in self._groups.values()}
         if len(dimensions) > 1:
-            raise InputError("the members' vectors differ in length", where="base", why=f"{sorted(dimensions)}")
+            raise InputError("the members' vectors differ in dimension", where="base", why=f"{sorted(dimensions)}")
         joint = torch.cat([group.leaf for group in self._groups.values()])
         found: dict[str, Tensor] = {}
         for name, places in self._places.items():

@@ -134,7 +134,7 @@ class _Run:
         self.selection.check(state["selection"])
         curve = self.checkpoints.folder / CURVE
         if not holds(curve, state):
-            raise InputError("lines of the curve are gone, or others", where=str(curve))
+            raise InputError("lines of the curve are missing or changed", where=str(curve))
 
     def save(self) -> None:
         """Write a checkpoint for resume, unless this very state has one."""
@@ -212,7 +212,7 @@ class _Run:
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
-            what, do = "weights, gradients and AdamW's state do not fit into memory", "Take a smaller encoder, or ask for more memory"
+            what, do = "weights, gradients and AdamW's state do not fit into memory", "Use a smaller encoder, or ask for more memory"
             raise ResourceError(what, where=f"step {self.done + 1}", why=str(error).splitlines()[0][:200], do=do) from error
 
     def _lost(self, norm: float) -> str:
@@ -369,7 +369,7 @@ def _loop(run: _Run, stop: StopFlag) -> None:
             raise StoppedError(
                 "training was asked to stop",
                 where=f"step {run.done} of {run.steps}",
-                why=stop.signal or "another rank was",
+                why=stop.signal or "another rank was asked to stop",
                 do="Run the same command again to continue from here",
             )
         result, too_large = None, None

@@ -121,7 +121,7 @@ def _train_on(ranks: int, folder: Path) -> dict[str, Any] | None:
     errors = [read_json(path) for path in sorted(folder.glob("error-*.json"))]
     again = [error["error"] for error in errors if error["again"]]
     if again and not stopping:
-        log.warning("starting again: %s", again[0])
+        log.warning("restarting: %s", again[0])
         for path in folder.glob("error-*.json"):
             path.unlink()
         return None

@@ -38,7 +38,7 @@ def masked_tokens(ids: Ids, member: Member, share: float, draw: np.random.Genera
     """
     mask = getattr(member.tokenizer, "mask_token_id", None)
     if mask is None:
-        raise InputError("this encoder has no mask token", where="masked_language_model", do="Name an encoder of BERT's kin as the base")
+        raise InputError("this encoder has no mask token", where="masked_language_model", do="Choose a base encoder like BERT")
     known = min(len(member.tokenizer), int(getattr(member.backbone.config, "vocab_size", 1 << 30)))
     drawn, fate, others = draw.random(len(ids)), draw.random(len(ids)), draw.integers(known, size=len(ids))
     places = np.flatnonzero((drawn < share) & ~np.isin(ids, member.special_ids_on_host))

@@ -28,17 +28,19 @@ class TooLargeError(ResourceError):
     """
 
     def __init__(self, step: int, sizes: Sizes, cause: str, loss_of: int = 0) -> None:
-        self.step, self.sizes, self.cause = step, dict(sizes), cause.splitlines()[0][:200] if cause else "no more is known"
+        self.step, self.sizes, self.cause = step, dict(sizes), cause.splitlines()[0][:200] if cause else "the cause is unknown"
         self.loss_of = loss_of
         what = f"the loss of {number_of(loss_of, 'example')}" if loss_of else "the batch"
-        super().__init__(f"{what} does not fit into memory", where=f"step {step}", why=f"examples encoded at a time: {dict(sizes)}")
+        super().__init__(
+            f"{what} does not fit into memory", where=f"step {step}", why=f"number of examples encoded together: {dict(sizes)}"
+        )
 
 
 class HalvedError(ResourceError):
     """A batch that did not fit on one of several ranks, which all are to start again with the halves that are written down."""
 
     def __init__(self, error: TooLargeError) -> None:
-        do = "Run the same command again: it goes on from the last checkpoint with half of them"
+        do = "Run the same command again: it continues from the saved state with half as many"
         super().__init__(error.what, where=error.where, why=f"{error.why}; {error.cause}", do=do)
 
 
@@ -82,18 +84,18 @@ def does_not_fit(error: TooLargeError, sizes: Sizes | None, tried: bool = True) 
         tried: whether they are the largest that were tried; else, with several ranks, they are a guess.
     """
     if error.loss_of:
-        do = "Lower batch, or the queue and the views of the loss, or ask for more memory: a smaller micro_batch changes nothing here"
+        do = "Lower batch, or the queue and the views of the loss, or ask for more memory; a smaller micro_batch does not help here"
     elif not sizes:
-        do = "Not even one example at a time fits: lower max_length, take a smaller encoder, or ask for more memory"
+        do = "Even one example does not fit: lower max_length, use a smaller encoder, or ask for more memory"
     elif tried:
         do = (
-            f"Set micro_batch of the terms to {dict(sizes)}, the largest that was tried and fits (the loss stays that of the whole batch), "
+            f"Set micro_batch of the terms to {dict(sizes)}, the largest tested size that fits (the loss stays that of the whole batch), "
             "or allow smaller ones with train: auto_micro_batch: true"
         )
     else:
         do = (
             f"Set micro_batch of the terms to {dict(sizes)} or less (the loss stays that of the whole batch), "
-            "or allow smaller ones with train: auto_micro_batch: true; several ranks do not look for the largest that fits"
+            "or allow smaller ones with train: auto_micro_batch: true; with several ranks the largest size that fits is not searched"
         )
     return ResourceError(error.what, where=error.where, why=f"{error.why}; {error.cause}", do=do)
 
@@ -126,7 +128,7 @@ def bounded_memory(megabytes: int | None) -> Iterator[None]:
     room = (megabytes << 20) - resident
     if room <= 0:
         raise ResourceError(
-            "the memory budget is too small", where="train: memory_mb", why=f"{resident >> 20} MB are taken, {megabytes} allowed"
+            "the memory budget is too small", where="train: memory_mb", why=f"{resident >> 20} MB are in use, {megabytes} are allowed"
         )
     before = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (data + room, before[1]))

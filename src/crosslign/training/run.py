@@ -43,7 +43,9 @@ def pick_score(records: Sequence[Record], name: str, select: Mapping[str, Any]) 
     found = [r for r in records if all(getattr(r, field) == value for field, value in wanted.items())]
     if not found:
         known = sorted({tuple(getattr(r, field) for field in SELECT_FIELDS) for r in records})
-        raise InputError("no score fits the selection", where=f"select: {name}", why=f"wanted {wanted}; {SELECT_FIELDS} are {known[:12]}")
+        raise InputError(
+            "no score fits the selection", where=f"select: {name}", why=f"expected {wanted}; known {SELECT_FIELDS}: {known[:12]}"
+        )
     return next((r for r in found if r.main), found[0]).value
 
 

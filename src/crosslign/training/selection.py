@@ -83,7 +83,7 @@ class Selection:
         for name, expected in state["sha256"].items():
             place = self._place(name, state["best"][name]["step"])
             if not place.is_dir() or sha256_folder(place) != expected:
-                raise InputError(f"the best model by {name} is not the one that was written", where=str(place))
+                raise InputError(f"the best model by {name} differs from the one that was written", where=str(place))
 
     def _place(self, name: str, step: int) -> Path:
         return self._folder / f"{name}-{step:08d}"

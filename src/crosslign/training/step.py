@@ -96,9 +96,9 @@ class Stepper:
                 if inputs.setdefault(name, item) != item:
                     first = next(other for other, names in plans.items() if name in names)
                     raise InputError(
-                        f"two terms on {stream.name} ask for different inputs called {name!r}",
+                        f"two terms on {stream.name} need different inputs with the name {name!r}",
                         where=f"terms: {first} and {term.name}",
-                        do="Give both the same pooling, layer and anchor_parallel, or train them on sets of different names",
+                        do="Give both the same pooling, layer and anchor_parallel, or train them on training sets with different names",
                     )
         return _Drawn(stream, batch, lookup, inputs, plans)
 
@@ -169,7 +169,7 @@ class Stepper:
             if (module := part.key_member(member)) is not None:
                 return module
         why = f"parts: {sorted(self.parts)}; member {member!r}"
-        raise InputError("a term wants momentum keys, and no part holds momentum copies", where="parts", why=why, do="Add a momentum_queue")
+        raise InputError("a term needs momentum keys, but no part has momentum copies", where="parts", why=why, do="Add a momentum_queue")
 
     def _losses(self, drawn: _Drawn, terms: dict[str, dict[str, float]]) -> list[Tensor]:
         """Return the weighted losses of one stream; parts draw dropout alike on all ranks."""
@@ -251,7 +251,7 @@ def not_finite(what: str, step: int, ids: Sequence[str], learning_rate: float, t
         f"{what} is not finite",
         where=f"step {step + 1}",
         why=f"learning rate {learning_rate:.3g}; terms {dict(terms)}; examples {shown}",
-        do="Lower the learning rate, lengthen the warm-up or use precision bf16; the last good checkpoint is kept, and all examples stand "
+        do="Lower the learning rate, lengthen the warm-up or use precision bf16; the last good state is kept, and all examples are "
         "in the last line of curve.jsonl beside it",
     )
     error.ids = list(ids)

@@ -46,7 +46,7 @@ def _build(kind: Any, options: Mapping[str, Any], where: str) -> Any:
     try:
         return kind(**options)
     except TypeError as error:
-        raise InputError("an option does not fit", where=where, why=str(error)) from error
+        raise InputError("an option is invalid", where=where, why=str(error)) from error
 
 
 def named_terms(entries: Iterable[Mapping[str, Any]], where: str) -> list[tuple[Term, Mapping[str, Any]]]:
@@ -72,8 +72,8 @@ def named_terms(entries: Iterable[Mapping[str, Any]], where: str) -> list[tuple[
 def _check_shape(term: Term, columns: Sequence[str], examples: str, where: str) -> None:
     """Refuse an objective that reads rows with sides on a set whose rows are groups; labels and views are looked for by the objective."""
     if "texts" in columns and term.objective.shape != "groups":
-        why = f"its rows are groups of sentences, and {term.name} reads {term.objective.shape}"
-        do = "Name a training set of pairs, triplets or labelled rows, or cut the groups with the builder disjoint_pairs"
+        why = f"its rows are groups of sentences, but {term.name} reads {term.objective.shape}"
+        do = "Name a training set of pairs, triplets or labelled rows, or split the groups with the builder disjoint_pairs"
         raise InputError(f"the examples {examples!r} do not fit the term {term.name}", where=where, why=why, do=do)
 
 
@@ -145,6 +145,6 @@ def _check_widths(recipe: Mapping[str, Any], model: Model, parts: Mapping[str, P
             raise InputError(
                 f"the part {named[0]!r} does not fit the vectors of {entry['objective']}",
                 where=f"{recipe['system']}: terms",
-                why=f"pooling {pooling} gives {model.width(pooling)} numbers here, the encoder's states have {model.dimension}",
-                do="Give the term another pooling, such as mean",
+                why=f"pooling {pooling} returns {model.width(pooling)} numbers, but the encoder's states have {model.dimension}",
+                do="Choose another pooling for the term, such as mean",
             )

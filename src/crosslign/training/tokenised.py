@@ -199,7 +199,7 @@ class Store:
         facts = read_json(folder / FACTS)
         if facts["tokenizers"] != model.tokenizer_keys():
             raise InputError(
-                "examples tokenised for another encoder", where=str(folder), do="Delete the folder; the next run makes it again"
+                "the examples were tokenised for another encoder", where=str(folder), do="Delete the folder; the next run rebuilds it"
             )
         self._forms: list[str] = facts["forms"]
         self.examples: str = facts["examples"]

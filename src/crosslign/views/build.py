@@ -71,7 +71,7 @@ def build_view(
 def _common_kind(name: str, paths: list[Path]) -> str:
     kinds = sorted({kind_of(batch.column_names) for path in paths for batch in _first(path)})
     if len(kinds) != 1:
-        raise InputError("a view copies corpora of one kind", where=name, why=f"found {kinds}")
+        raise InputError("a view's corpora must have the same kind", where=name, why=f"found {kinds}")
     return kinds[0]
 
 

@@ -86,7 +86,7 @@ def fetch_model(model: HubModel, out: Path) -> dict[str, Any]:
         raise InputError(
             f"the model {model.name!r} has no safetensors weights",
             where=f"hub:{model.name}@{model.revision or 'main'}",
-            do="Name a `revision` that has: many OPUS-MT models have one made by the hub (`refs/pr/<number>`)",
+            do="Name a `revision` that has them: the hub made one for many OPUS-MT models (`refs/pr/<number>`)",
         )
     with atomic_folder(out) as temporary:
         for file in sorted(found.iterdir()):

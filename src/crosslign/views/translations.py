@@ -60,7 +60,7 @@ class _Pair:
         start = len(self._texts)
         try:
             if not is_whole(path):
-                LOG.warning("%s is damaged; its translations are made again", path)
+                LOG.warning("%s is damaged; translating its sentences again", path)
                 path.unlink(missing_ok=True)
                 return
             table = self._texts.add(path)

@@ -26,24 +26,24 @@ def loaded(kept):
 
 
 WRONG = [
-    ({**TATOEBA, "metric": "acuracy"}, "metric: tatoeba gives no metric 'acuracy'.*did you mean 'accuracy'"),
-    ({**TATOEBA, "direction": "xx2eng"}, "direction: tatoeba gives no direction 'xx2eng'.*did you mean 'xx2en'"),
+    ({**TATOEBA, "metric": "acuracy"}, "metric: tatoeba has no metric 'acuracy'.*did you mean 'accuracy'"),
+    ({**TATOEBA, "direction": "xx2eng"}, "direction: tatoeba has no direction 'xx2eng'.*did you mean 'xx2en'"),
     (
         {key: value for key, value in TATOEBA.items() if key != "direction"},
-        "tatoeba gives nothing without a direction; allowed: en2xx, mean",
+        "tatoeba has no scores without a direction; allowed: en2xx, mean",
     ),
-    ({**TATOEBA, "subset": "tatoeba63"}, "subset: tatoeba gives no subset 'tatoeba63'.*did you mean 'tatoeba36'"),
-    ({**TATOEBA, "subset": "fre"}, "subset: tatoeba gives no subset 'fre'; allowed: afr, "),
+    ({**TATOEBA, "subset": "tatoeba63"}, "subset: tatoeba has no subset 'tatoeba63'.*did you mean 'tatoeba36'"),
+    ({**TATOEBA, "subset": "fre"}, "subset: tatoeba has no subset 'fre'; allowed: afr, "),
     ({**TATOEBA, "metric": "weighted_f1", "protocol": "mteb", "direction": "en2xx"}, "no direction 'en2xx'; allowed: xx2en"),
-    ({**BUCC, "protocol": "sampel_oracle"}, "protocol: bucc gives no protocol 'sampel_oracle'"),
-    ({**BUCC, "metric": "accuracy"}, "bucc gives no protocol 'xtreme'; allowed: mteb"),
-    ({**BUCC, "subset": "de"}, "bucc gives no subset 'de'"),
-    ({**BUCC, "subset": "it-en"}, "bucc gives no subset 'it-en'"),
-    ({"task": "sts22", "subset": "de-tr", "metric": "spearman"}, "sts22 gives no subset 'de-tr'"),
-    ({"task": "xnli", "subset": "ja", "metric": "accuracy"}, "xnli gives no subset 'ja'"),
-    ({"task": "language_identity", "subset": "de", "metric": "accuracy"}, "language_identity gives no subset 'de'; allowed: far, near"),
-    ({"task": "lareqa", "subset": "avg", "metric": "map_at_10"}, "lareqa gives no metric 'map_at_10'.*did you mean 'map_at_20'"),
-    ({"task": "flores200", "subset": "haed", "metric": "accuracy", "direction": "xx2en"}, "flores200 gives no subset 'haed'"),
+    ({**BUCC, "protocol": "sampel_oracle"}, "protocol: bucc has no protocol 'sampel_oracle'"),
+    ({**BUCC, "metric": "accuracy"}, "bucc has no protocol 'xtreme'; allowed: mteb"),
+    ({**BUCC, "subset": "de"}, "bucc has no subset 'de'"),
+    ({**BUCC, "subset": "it-en"}, "bucc has no subset 'it-en'"),
+    ({"task": "sts22", "subset": "de-tr", "metric": "spearman"}, "sts22 has no subset 'de-tr'"),
+    ({"task": "xnli", "subset": "ja", "metric": "accuracy"}, "xnli has no subset 'ja'"),
+    ({"task": "language_identity", "subset": "de", "metric": "accuracy"}, "language_identity has no subset 'de'; allowed: far, near"),
+    ({"task": "lareqa", "subset": "avg", "metric": "map_at_10"}, "lareqa has no metric 'map_at_10'.*did you mean 'map_at_20'"),
+    ({"task": "flores200", "subset": "haed", "metric": "accuracy", "direction": "xx2en"}, "flores200 has no subset 'haed'"),
 ]
 RIGHT = [
     TATOEBA, BUCC, {"task": "sts12", "subset": "a track of its own", "metric": "pearson"}, {**TATOEBA, "protocol": "strict"},
@@ -82,13 +82,13 @@ def test_a_row_may_name_direction_and_protocol(loaded, monkeypatch):
     declare(loaded, monkeypatch, {"task": "tnews", "subset": "zh", "metric": "purity"}, "column", rows=rows[1:])
     check_asked(loaded, {})
     declare(loaded, monkeypatch, TATOEBA, "column", rows=rows)
-    with pytest.raises(InputError, match="tatoeba gives no protocol 'random'"):
+    with pytest.raises(InputError, match="tatoeba has no protocol 'random'"):
         check_asked(loaded, {})
 
 
 @pytest.mark.parametrize(
     ("main", "said"),
-    [({"metric": "f2", "protocol": "xtreme"}, "bucc gives no metric 'f2'"), ({"metric": "f1"}, "bucc gives nothing without a protocol")],
+    [({"metric": "f2", "protocol": "xtreme"}, "bucc has no metric 'f2'"), ({"metric": "f1"}, "bucc has no scores without a protocol")],
 )
 def test_a_main_score_that_its_scorer_does_not_give_is_refused(loaded, monkeypatch, main, said):
     monkeypatch.setitem(loaded.tasks, "bucc", {**loaded.tasks["bucc"], "main": {"subset": "avg", **main}})
@@ -115,13 +115,13 @@ def declare(loaded, monkeypatch, asked, form, rows=()):
         ({"kind": "lines"}, "a figure of kind lines needs `x`"),
         ({"kind": "tsne"}, "a figure of kind tsne needs `text_set`"),
         ({"cells": None}, "a figure of kind bars needs `cells`"),
-        ({"companion": "neighbour_rate"}, "a figure of kind bars has no `companion`"),
+        ({"companion": "neighbour_rate"}, "a figure of kind bars cannot have a `companion`"),
         ({"labels": ["one"]}, "figures.f.labels: 1 entry for 2 systems"),
         ({"against": ["labse"]}, "figures.f.against: 1 entry for 2 systems"),
         ({"kind": "lines", "x": [1, 2, 3]}, "figures.f.x: 3 entries for 2 systems"),
         ({"places": ["here"]}, "figures.f.places: 1 entry for 2 systems"),
-        ({"places": ["here", "there"], "against": ["labse", "labse"]}, "figures.f.against: bars that have `places` have no `against`"),
-        ({"places": ["here", "there"], "seen": ["en"]}, "figures.f.seen: bars that have `places` have no `seen`"),
+        ({"places": ["here", "there"], "against": ["labse", "labse"]}, "figures.f.against: bars with `places` cannot have `against`"),
+        ({"places": ["here", "there"], "seen": ["en"]}, "figures.f.seen: bars with `places` cannot have `seen`"),
     ],
 )
 def test_a_figure_without_what_its_kind_reads_is_refused(monkeypatch, change, said):

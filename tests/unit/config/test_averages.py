@@ -44,7 +44,7 @@ def test_an_average_that_cannot_be_made_is_refused(loaded, monkeypatch, columns,
 
 
 def test_an_average_over_one_of_two_columns_of_a_name_is_refused(loaded, monkeypatch):
-    check(loaded, monkeypatch, [{"label": "a", **SCORED}, {"label": "a", **SCORED}], {"m": ["a"]}, "2 columns are called 'a'")
+    check(loaded, monkeypatch, [{"label": "a", **SCORED}, {"label": "a", **SCORED}], {"m": ["a"]}, "2 columns have the label 'a'")
 
 
 @pytest.mark.parametrize(

@@ -50,8 +50,8 @@ def test_synthetic_data_have_no_beginnings():
     [
         ({"reader": "moses"}, "moses reads whole files"),
         ({"files": ["unknown.txt"]}, "the size of unknown.txt is unknown"),
-        ({"source": "packed"}, "a.zip is no text in lines"),
-        ({"source": "hub"}, "this source gives whole files"),
+        ({"source": "packed"}, "a.zip is not a text file"),
+        ({"source": "hub"}, "this source supplies whole files only"),
     ],
 )
 def test_what_cannot_be_cut_is_refused(change, said):

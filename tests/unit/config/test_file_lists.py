@@ -45,7 +45,7 @@ def test_rows_are_files_and_empty_fields_are_not_known(read):
         (b"nam\nx\n", r"a\.csv:2: .*unknown key 'nam'.*did you mean 'name'"),
         (b"name,bytes\nx,12k\n", r"a\.csv:2: 0\.bytes: found '12k'; must be of type integer"),
         (b"name,sha256\nx,abc\n", r"a\.csv:2: 0\.sha256: "),
-        (b"name\nx\ny\nx\n", r"source 's': two files of one name; found 'x' again"),
+        (b"name\nx\ny\nx\n", r"source 's': two files have the same name; found 'x' again"),
     ],
 )
 def test_a_list_that_is_wrong_is_refused_with_its_line(read, text, said):

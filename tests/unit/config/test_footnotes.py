@@ -32,7 +32,7 @@ def loaded():
 @pytest.mark.parametrize(
     ("at", "said"),
     [
-        ({"row": "A"}, "2 rows are called 'A'.*'x', 'y'.*Name the row's group"),
+        ({"row": "A"}, "2 rows have the label 'A'.*'x', 'y'.*Name the row's group"),
         ({"row": "C"}, "no row 'C' for this footnote"),
         ({"row": "B", "column": "z"}, "no column 'z' for this footnote"),
     ],

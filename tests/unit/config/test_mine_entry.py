@@ -119,7 +119,7 @@ def test_a_model_of_one_encoder_a_language_reads_its_languages():
         ({"system": "minilm_l6", "checkpoint": "best"}, r"minilm_l6 keeps no checkpoint 'best'.*base"),
         (
             {"papers": ["moco_bert"], "system": "MB-main"},
-            r"mine\.my_mine\.source\.lang: no encoder of MB-main-s42 reads the language 'de'; it has one each for en, zh",
+            r"mine\.my_mine\.source\.lang: no encoder of MB-main-s42 reads the language 'de'; it has encoders for en, zh",
         ),
         ({"system": "QS-P", "readout": "mean_t65x"}, r"unknown readout 'mean_t65x'"),
         ({"system": "QS-P", "k": 0}, r"less than the minimum"),
@@ -160,8 +160,8 @@ def test_plants_are_two_more_sides_read_line_by_line_and_change_no_recipe_of_the
     ("entry", "message"),
     [
         ({"precision": 0.95}, "precision without plants"),
-        ({"recall": 0.95, "precision": 0.9, "plants": PLANTS}, "precision and recall at once"),
-        ({"threshold": 1.05, "precision": 0.9, "plants": PLANTS}, "threshold and precision at once"),
+        ({"recall": 0.95, "precision": 0.9, "plants": PLANTS}, "precision and recall are both set"),
+        ({"threshold": 1.05, "precision": 0.9, "plants": PLANTS}, "threshold and precision are both set"),
     ],
 )
 def test_there_is_one_way_to_a_threshold(entry, message):
@@ -174,7 +174,7 @@ def test_a_search_in_ranges_is_exact_and_no_part_of_a_result():
     assert parts_of(four) == ["1-of-4", "2-of-4", "3-of-4", "4-of-4"]
     assert range_recipe(four, "3-of-4") == {**search_recipe(four), "part": 3, "parts": 4}
     assert (search_recipe(one), pairs_recipe(one)) == (search_recipe(four), pairs_recipe(four))
-    with pytest.raises(InputError, match=r"mine\.my_mine\.shards: the backend faiss_flat has no ranges"):
+    with pytest.raises(InputError, match=r"mine\.my_mine\.shards: the backend faiss_flat cannot search in shards"):
         project(shards=2, backend="faiss_flat")
 
 

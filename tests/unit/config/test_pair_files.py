@@ -96,7 +96,7 @@ def test_a_pair_is_a_target_also_without_evaluations(tmp_path):
             "dictionaries: [muse_en-de, dictionary_de]\nenglish:",
             r"yaml:8: dictionaries(.1)?: two dictionaries of de; .*muse_en-de",
         ),
-        ("metric: spearman", "metric: f1", r"config/pairs/en-sw\+de-hsb.yaml: tables.*gives no metric 'f1'"),
+        ("metric: spearman", "metric: f1", r"config/pairs/en-sw\+de-hsb.yaml: tables.*has no metric 'f1'"),
         (
             "train: {",
             "mine: {source: {file: a, lang: sw}, target: {file: b, lang: en}, checkpoint: best}\ntrain: {",
@@ -105,7 +105,7 @@ def test_a_pair_is_a_target_also_without_evaluations(tmp_path):
         (
             "  - {opus: KDE4, version: v2, pair: de-hsb, sentences: 20213, about_bytes: 469000}\n",
             "clean: {corpus: tatoeba_exports_de}\n",
-            r"yaml:5: clean: a clean sample sets thresholds of text from OPUS; there is none",
+            r"yaml:5: clean: a clean sample sets filter thresholds for text from OPUS, but the pair has none",
         ),
         ("pairs: [en-sw,", "pairs: [zh_Hans-zh_Hant,", r"yaml:1: pairs(.0)?: zh_Hans-zh_Hant names one language twice"),
     ],
@@ -149,11 +149,11 @@ def test_a_teacher_makes_it_distillation(tmp_path):
     ("before", "after", "message"),
     [
         ("teacher: me5_small", "teacher: me5_smal", r"yaml:3: teacher: unknown encoder 'me5_smal'.*did you mean 'me5_small'"),
-        ("[en-sw, de-hsb]", "[fr-sw, de-hsb]", r"yaml:3: teacher: a teacher reads English, and no pair has it"),
+        ("[en-sw, de-hsb]", "[fr-sw, de-hsb]", r"yaml:3: teacher: a teacher reads English, but no pair includes it"),
         (
             "english:",
             "monolingual: [{corpus: cc100_ne}]\nenglish:",
-            r"yaml:3: teacher: a teacher teaches translations; `monolingual` has no",
+            r"yaml:3: teacher: a teacher needs translations; `monolingual` text has no",
         ),
         ("batch: 32,", "batch: 32, temperature: 0.1,", r"train.temperature: distillation has no temperature"),
     ],

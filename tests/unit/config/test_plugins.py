@@ -173,7 +173,7 @@ def test_filters_and_scorers_come_the_same_way_with_entries_of_catalogs(tmp_path
             lambda c: c["rows"]["contest_parallel"][0].update(system="near_enoug"),
             r"parallel.0.system: unknown system .near_enoug.; .*did",
         ),
-        (lambda c: c["systems"]["near_enough"].update(train={"budget": 2e12}), r"near_enough does not keep the budget"),
+        (lambda c: c["systems"]["near_enough"].update(train={"budget": 2e12}), r"the budget of near_enough differs"),
     ],
 )
 def test_what_is_wrong_in_a_plugin_is_refused_with_its_place(folder, change, said):
@@ -193,10 +193,10 @@ def test_what_is_wrong_in_a_plugin_is_refused_with_its_place(folder, change, sai
         (
             "own",
             "@BUILDERS.register(version=1)\ndef build(): pass\n",
-            r"own\.py:1: a plugin adds nothing to BUILDERS.*allowed: EVALUATIONS",
+            r"own\.py:1: a plugin cannot add to BUILDERS.*allowed: EVALUATIONS",
         ),
         ("own", "@FILTERS.register()\nclass Own: pass\n", r"own\.py: .*own registers no version"),
-        ("own", "class Own(:\n", r"own\.py: not a module of Python"),
+        ("own", "class Own(:\n", r"own\.py: not a Python module"),
         ("Own", "@FILTERS.register(version=1)\nclass Own: pass\n", r"Own\.py: 'Own' cannot be named in YAML"),
     ],
 )
@@ -207,10 +207,10 @@ def test_what_is_wrong_in_a_plugins_module_is_refused_with_its_place(folder, nam
 
 
 def test_a_folder_that_is_none_and_a_name_that_is_taken_are_refused(folder, tmp_path):
-    with pytest.raises(InputError, match="no plugin; there is no such folder"):
+    with pytest.raises(InputError, match="not a plugin; there is no such folder"):
         load(tmp_path / "nowhere")
     (folder / "other.yaml").touch()
-    with pytest.raises(InputError, match="no plugin; 2 YAML files in it"):
+    with pytest.raises(InputError, match="not a plugin; 2 YAML files in it"):
         load(folder)
     (folder / "other.yaml").unlink()
     (folder / "near_enough.yaml").rename(folder / "contest.yaml")

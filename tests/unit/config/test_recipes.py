@@ -72,7 +72,7 @@ def change(systems, place, value):
     ("place", "value", "said"),
     [
         (("terms", 0, "queue"), "queu", r"second\.terms\.0\.queue: unknown part of second 'queu'.*did you mean 'queue'"),
-        (("terms", 0, "scores"), "label", r"terms\.0\.scores: the part 'label' is of another kind; classification, not rank_scores"),
+        (("terms", 0, "scores"), "label", r"terms\.0\.scores: the part 'label' has the wrong kind; classification, not rank_scores"),
         (("terms", 1, "part"), "gmm", r"gaussian_mixture, not classification"),
         (("parts", "mlp"), {"kind": "mlp_train_only"}, r"parts\.mlp: no term uses the part 'mlp'.*projection"),
         (("base",), {"encoder": "minilm_l6"}, r"parts\.gmm\.start_from: the base has no parts to start from"),
@@ -81,13 +81,13 @@ def change(systems, place, value):
         (
             ("parts", "scores", "ranks"),
             2,
-            r"terms\.0\.scores: the part 'scores' does not fit.*has 4 ranks, the scores 2",
+            r"terms\.0\.scores: the part 'scores' does not fit.*has 4 ranks, the scores have 2",
         ),
         (("base",), {"system": "minilm_l6"}, r"base\.system: 'minilm_l6' is an encoder.*Write base: \{encoder: minilm_l6\}"),
         (
             ("base",),
             {"encoders": {"zh": "minilm_l6", "en": "tiny_bert", "cmn": "tiny_bert"}},
-            r"base\.encoders: two encoders are to read 'zh'",
+            r"base\.encoders: two encoders read 'zh'",
         ),
         (("base",), None, r"second has no `base`.*like:"),
         (("terms",), None, r"second has no `terms`"),
@@ -105,7 +105,7 @@ def test_what_a_recipe_lacks_is_said_with_its_place(loaded, systems, place, valu
 def test_keys_come_from_one_momentum_queue(loaded, systems):
     systems["second"]["parts"]["slower"] = {"kind": "momentum_queue", "size": 8, "momentum": 0.9}
     systems["second"]["terms"].append({"objective": "momentum_contrast", "examples": "verses_parallel", "batch": 8, "queue": "slower"})
-    with pytest.raises(InputError, match=r"second\.parts\.slower: a recipe has one momentum queue; .* copies of 'queue' alone"):
+    with pytest.raises(InputError, match=r"second\.parts\.slower: a recipe can have only one momentum queue; .* copies of 'queue' encode"):
         checked(loaded, systems)
 
 

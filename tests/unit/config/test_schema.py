@@ -94,7 +94,7 @@ def test_a_file_name_may_be_odd(name):
 
 @pytest.mark.parametrize("wanted", [["de", "fr", "de"], {"all_but": ["en", "en"]}])
 def test_a_subset_counts_once_in_an_average(wanted):
-    with pytest.raises(InputError, match="stands twice"):
+    with pytest.raises(InputError, match="occurs twice"):
         checked("subsets", wanted)
 
 
@@ -127,7 +127,7 @@ def test_an_address_may_be_any_of_a_web_server(url):
     "url", ["file:///etc", "not an address", "https://", "ftp://a.org/", "https://a.org/b c", "//a.org", "https://[::1"]
 )
 def test_what_cannot_be_fetched_is_no_address(url):
-    with pytest.raises(InputError, match="no address that files can be fetched from"):
+    with pytest.raises(InputError, match="not an address from which files can be fetched"):
         checked("source", {"url": url, **FILES})
 
 

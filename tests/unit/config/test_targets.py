@@ -45,7 +45,7 @@ def test_an_unknown_name_names_the_nearest(project):
 def test_a_paper_that_is_switched_off_says_what_to_type(project):
     with pytest.raises(InputError) as caught:
         target_files(project, ["all_tables", "mpcl"])
-    assert "paper 'mpcl' is a target, but switched off" in str(caught.value)
+    assert "target 'mpcl' is a paper that is switched off" in str(caught.value)
     assert "'papers=[quickstart,five_methods]' 'targets=[all]'" in str(caught.value)
 
 

@@ -48,13 +48,13 @@ corpora:
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ('"x_{lang}": {each: {lang: []}}', r"a\.yaml:2: corpora\.x_\{lang\}\.each: .*lists of texts of one length"),
-        ('"x_{lang}": {each: {lang: [a, b], code: [c]}}', "lists of texts of one length"),
-        ('"x_{lang}": {each: [a]}', "lists of texts of one length"),
-        ('"x_{lang}": {each: {lang: [1]}}', "lists of texts of one length"),
-        ("x: {each: {lang: [a]}}", r"the id 'x' must hold one of the names.*\['lang'\]"),
-        ('"x_{pair}": {each: {lang: [a]}}', r"must hold one of the names"),
-        ('{"x_{lang}": {each: {lang: [a, b]}}, x_b: {}}', r"'x_b' stands twice"),
+        ('"x_{lang}": {each: {lang: []}}', r"a\.yaml:2: corpora\.x_\{lang\}\.each: .*lists of texts of equal length"),
+        ('"x_{lang}": {each: {lang: [a, b], code: [c]}}', "lists of texts of equal length"),
+        ('"x_{lang}": {each: [a]}', "lists of texts of equal length"),
+        ('"x_{lang}": {each: {lang: [1]}}', "lists of texts of equal length"),
+        ("x: {each: {lang: [a]}}", r"the id 'x' must contain one of the names.*\['lang'\]"),
+        ('"x_{pair}": {each: {lang: [a]}}', r"must contain one of the names"),
+        ('{"x_{lang}": {each: {lang: [a, b]}}, x_b: {}}', r"'x_b' occurs twice"),
         ('"x_{lang}": {each: {lang: [a, a], n: [b, c]}}', None),
     ],
 )

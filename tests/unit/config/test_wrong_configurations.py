@@ -24,21 +24,21 @@ WRONG = {
     ),
     "one of two types": (CONFIG, "mirror: []", "mirror: 5", LINE + "mirror: found 5; must be of type string or array"),
     "nothing in a list": (CONFIG, "mirror: []", "mirror: [~]", LINE + "mirror.0: found nothing; must be of type string"),
-    "a word for a list": (CONFIG, "papers: [one, two]", "papers: one", "must be of type array. A list is written in brackets: .one."),
+    "a word for a list": (CONFIG, "papers: [one, two]", "papers: one", "must be of type array. Write a list in brackets: .one."),
     "keys for a list": (
         CORPORA,
         "filters:\n      - identical_pair: {}\n      - length: {min_words: 2}",
         "filters: {length: {min_words: 2}}",
         LINE + "corpora.written_nli.filters: found {.*}; must be of type array. Begin each entry of a list with `- `",
     ),
-    "twice in a list": (PAPER, "seeds: [42]", "seeds: [42, 42]", LINE + "systems.P-A.seeds: 42 stands twice"),
+    "twice in a list": (PAPER, "seeds: [42]", "seeds: [42, 42]", LINE + "systems.P-A.seeds: 42 occurs twice"),
     "yes": (ENCODERS, "normalise: true", "normalise: yes", LINE + "readouts.mean.normalise: found 'yes'.*Write true or false"),
     "an exponent": (PAPER, "steps: 12", "steps: 1e5", LINE + ".*steps: found 100000.0; must be of type integer. Write 100000"),
     "a quoted number": (
         PAPER,
         "learning_rate: 1e-3, max",
         'learning_rate: "1e-3", max',
-        "must be of type number. Take it out of its quotes",
+        "must be of type number. Remove the quotes",
     ),
     "another word": (PAPER, "every: 4", "every: epochs", "found 'epochs'; must be of type integer or 'epoch'"),
     "a number too small, or a word": (PAPER, "every: 4", "every: 0", "0 is less than the minimum of 1"),
@@ -54,7 +54,7 @@ WRONG = {
         PAPER,
         "{objective: infonce, examples: both",
         "{objective: sentence_transformers_loss, loss: AdaptiveLayerLoss, examples: both",
-        LINE + r"systems.P-C.terms.0.loss: AdaptiveLayerLoss is no loss for this trainer; it slices the model",
+        LINE + r"systems.P-C.terms.0.loss: this trainer cannot use the loss AdaptiveLayerLoss; it slices the model",
     ),
     "an option that an inner loss has not": (
         PAPER,
@@ -131,7 +131,7 @@ WRONG = {
     "like a recipe without train": (PAPER, "    " + TRAIN + "\n", "", r"P-A has no `train`"),
     "an encoder at no path": (ENCODERS, "path: models/own", 'path: ""', LINE + r"encoders.own.path: .*non-empty"),
     "an address for an id": (ENCODERS, "hub: org/name", "hub: https://huggingface.co/org/name", LINE + "encoders.other.hub: .*no address"),
-    "heads that do not divide": (ENCODERS, "heads: 2", "heads: 5", LINE + "encoders.tiny.construct.heads: the heads must share"),
+    "heads that do not divide": (ENCODERS, "heads: 2", "heads: 5", LINE + "encoders.tiny.construct.heads: `hidden` must be a multiple"),
     "a readout of one token": (PAPER, "readout: mean\n    seeds", "readout: mean_t1\n    seeds", "unknown readout 'mean_t1'"),
     "curves of no training": (PAPER, "from: [P-A, P-B]", "from: [P-A, tiny]", LINE + "figures.f_one.from: 'tiny' has no curve"),
     "a filter's option": (
@@ -158,7 +158,7 @@ WRONG = {
         CORPORA,
         "reader: moses\n    langs: [de, en]",
         "reader: moses\n    langs: [de, en, fr]",
-        "a bitext has two languages",
+        "a bitext must have two languages",
     ),
     "examples of nothing": (PAPER, "{builder: parallel_pairs, from: [bitext], ", "{builder: parallel_pairs, ", "key 'from' is missing"),
     "examples of an empty list": (PAPER, "{builder: parallel_pairs, from: [bitext]", "{builder: parallel_pairs, from: []", "non-empty"),
@@ -189,8 +189,8 @@ WRONG = {
     ),
     "an average of nothing": (TASKS, "mono: [en-en, de-de]", "mono: [en-en, de-fr]", LINE + ".*averages.mono: .*no subset 'de-fr'"),
     # YAML
-    "a tab": (CONFIG, "targets: [t_one]", "targets:\n\t- t_one", LINE + "not valid YAML; .*Indent with spaces: a tab stands there"),
-    "a star": (SCALE, "encoders: {}", "encoders: {*: tiny}", LINE + "not valid YAML; .*A text that begins with . or & goes in quotes"),
+    "a tab": (CONFIG, "targets: [t_one]", "targets:\n\t- t_one", LINE + "not valid YAML; .*Indent with spaces, not with tabs"),
+    "a star": (SCALE, "encoders: {}", "encoders: {*: tiny}", LINE + "not valid YAML; .*Put a text that begins with . or & in quotes"),
 }
 
 

@@ -79,7 +79,7 @@ def test_rows_unlike_the_sample_are_dropped(tmp_path, clean):
 
 
 @pytest.mark.parametrize(
-    ("rows", "message"), [(slice(40), "has 40 sentences for the"), (slice(0), "says nothing of the|sentences for the")]
+    ("rows", "message"), [(slice(40), "has only 40 sentences for the"), (slice(0), "has no sentences to measure the|sentences for the")]
 )
 def test_too_small_a_sample_is_refused(tmp_path, clean, rows, message):
     write_rows(tmp_path / "few.parquet", pa.Table.from_pylist(clean[1][rows], SCHEMAS["bitext"]), "bitext")

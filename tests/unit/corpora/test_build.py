@@ -264,7 +264,7 @@ def test_ids_beyond_memory_are_unique_too(reads, tmp_path, monkeypatch, step):
 def test_errors_leave_nothing_behind(reads, tmp_path):
     out = tmp_path / "out" / "en.parquet"
     reads("mono", mono(["one", "two"]))
-    with pytest.raises(InputError, match=r"no row is left; of 2 rows read; length 2 → 0"):
+    with pytest.raises(InputError, match=r"no row is left; 2 rows read; length 2 → 0"):
         build_corpus("c", entry("mono", [{"length": {"min_words": 5}}]), {}, {}, out)
     with pytest.raises(InputError, match="did you mean 'length'"):
         build_corpus("c", entry("mono", [{"lenght": {}}]), {}, {}, out)

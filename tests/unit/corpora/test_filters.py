@@ -187,7 +187,7 @@ def test_language_id_wants_the_declared_language():
     assert rule.keep(sides(*rows)).tolist() == rule.keep(sides(*rows)).tolist()
     assert rule.keep(sides((german, "de", english, "de"), pivot=True)).tolist() == [True]
     assert FILTERS.get("language_id")(setting, min_confidence=1.0).keep(sides(("in", "en"))).tolist() == [False]
-    with pytest.raises(InputError, match="fewer than two"):
+    with pytest.raises(InputError, match="two or more"):
         FILTERS.get("language_id")(setting, among=["en", "xx"])
 
 
@@ -228,7 +228,7 @@ def test_language_id_by_a_fasttext_model(tmp_path, monkeypatch):
             return {"Good day": (("__label__en",), (0.9,)), "Guten Tag": (("__label__de",), (0.4,))}.get(text, ((), ()))
 
     monkeypatch.setitem(sys.modules, "fasttext", SimpleNamespace(load_model=lambda path: Model()))
-    with pytest.raises(InputError, match="model is not there"):
+    with pytest.raises(InputError, match="model is missing"):
         make("language_id", model=str(tmp_path / "lid.ftz"))
     (tmp_path / "lid.ftz").touch()
     rule = make("language_id", model=str(tmp_path / "lid.ftz"))

@@ -201,7 +201,7 @@ def test_a_killed_share_goes_on_behind_its_own_shards(build, share, monkeypatch)
 def test_a_share_that_is_damaged_or_gone_is_told(build, share):
     shares = [share(part, 2) for part in (1, 2)]
     (shares[1] / "3.arrow").write_bytes(b"")
-    with pytest.raises(InputError, match=r"2-of-2: shard 3 is not there, or damaged"):
+    with pytest.raises(InputError, match=r"2-of-2: shard 3 is missing or damaged"):
         build(parts=shares)
 
 

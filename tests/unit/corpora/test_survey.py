@@ -134,7 +134,7 @@ def test_a_base_encoder_is_asked_for_and_the_beginning_of_a_commits_name_is_told
     project = SimpleNamespace(sources={}, encoders=encoders)
     heads = survey(project, [SimpleNamespace(source=name, file="any") for name in encoders])
     assert [head.state for head in heads] == ["short name", "there"]
-    assert heads[0].said == f"c67f260 is the beginning of a commit's name, which the hub says is {whole}"
+    assert heads[0].said == f"c67f260 is an abbreviated commit: on the hub it is {whole}"
     assert [f"/lab/{name}/resolve/{whole}/config.json" in address for name, address in zip("ab", asked, strict=True)] == [True, True]
     assert lost(heads) == []
     assert heads[0].said in "\n".join(survey_lines(heads))

@@ -137,7 +137,7 @@ def test_weights_that_torch_saved_come_where_the_format_says_so(hub, tiny_encode
     (folder / "model.safetensors").unlink()
     torch.save({f"bert.{name}": value for name, value in weights.items()}, folder / "pytorch_model.bin")
     plain = prepare(tmp_path / "plain")
-    assert "say `format: torch_weights`" in plain.stderr
+    assert "set `format: torch_weights`" in plain.stderr
     assert not (tmp_path / "plain").exists()
     assert "pytorch_model.bin" not in asked
     done = prepare(tmp_path / "out", format="torch_weights")

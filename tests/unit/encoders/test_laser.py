@@ -224,9 +224,9 @@ def test_a_pickle_that_calls_anything_is_refused_and_nothing_ran(tmp_path, place
     write_files(tmp_path / "in", content, pieces)
     hostile = evil if place == "all" else content | {place: {**content[place], "x": evil}}
     torch.save(hostile, tmp_path / "in" / "tiny.pt", _use_new_zipfile_serialization=not legacy)
-    refused(tmp_path / "in", "not a file of plain weights", tmp_path / "out")
+    refused(tmp_path / "in", "not a file of plain tensors", tmp_path / "out")
     (tmp_path / "in" / "tiny.pt").write_bytes(pickle.dumps(evil, protocol=2))
-    refused(tmp_path / "in", "not a file of plain weights", tmp_path / "out")
+    refused(tmp_path / "in", "not a file of plain tensors", tmp_path / "out")
     assert not (tmp_path / "owned").exists()
     pickle.loads((tmp_path / "in" / "tiny.pt").read_bytes())
     assert (tmp_path / "owned").exists()  # whoever unpickles it runs it
@@ -246,19 +246,19 @@ def _without(content, name):
 
 WRONG = {
     "it lacks one of params, model": lambda c: {"params": c["params"], "model": c["model"]},
-    "not a file of LASER": lambda c: [1, 2],
-    "no weight": lambda c: _weight(c, "x", 3),
+    "not a LASER file": lambda c: [1, 2],
+    "not a tensor": lambda c: _weight(c, "x", 3),
     "impossible shape": lambda c: c | {"params": c["params"] | {"num_layers": 0}},
     "'padding_idx': 7": lambda c: c | {"params": c["params"] | {"padding_idx": 7}},
     "lstm.bias_hh_l1: expected .*24.*, found None": lambda c: _without(c, "lstm.bias_hh_l1"),
     "extra: expected None": lambda c: _weight(c, "extra", torch.zeros(2)),
     "NaN or infinite": lambda c: _weight(c, "lstm.bias_hh_l1", torch.full((24,), math.inf)),
-    "more than the file holds": lambda c: (
+    "larger than the file": lambda c: (
         _weight(c, "embed_tokens.weight", torch.ones(1, 8).expand(1 << 20, 8)) | {"params": c["params"] | {"num_embeddings": 1 << 20}}
     ),
     "dictionary is damaged": lambda c: _dictionary(c, twice=5),
-    "ids up to": lambda c: _dictionary(c, far=1 << 20),
-    "the dictionary knows 3 of": lambda c: c | {"dictionary": {**dict.fromkeys(("<s>", "</s>", "<unk>"), 0), "other": 4}},
+    "each id up to": lambda c: _dictionary(c, far=1 << 20),
+    "the dictionary has 3 of": lambda c: c | {"dictionary": {**dict.fromkeys(("<s>", "</s>", "<unk>"), 0), "other": 4}},
 }
 
 
@@ -272,15 +272,15 @@ def test_files_of_another_kind_are_refused(tmp_path, why):
 def test_missing_and_doubled_files_are_refused(tmp_path):
     pieces = train_pieces("unigram")
     files = write_files(tmp_path / "in", build_content(pieces), pieces)
-    with pytest.raises(InputError, match=r"no folder.*one \*.pt and one \*.spm"):
+    with pytest.raises(InputError, match=r"not a folder.*one \*.pt and one \*.spm"):
         prepare_encoder("x", {"path": str(files["tiny.pt"]), "format": "laser"}, {}, tmp_path / "out")
     for noise in (b"noise", b"", pieces.replace("▁".encode(), b"\xff\x96\x81", 1)):
         files["tiny.spm"].write_bytes(noise)
-        refused(tmp_path / "in", "no SentencePiece model", tmp_path / "out")
+        refused(tmp_path / "in", "not a SentencePiece model", tmp_path / "out")
     files["tiny.spm"].unlink()
-    refused(tmp_path / "in", re.escape("not one *.spm file"), tmp_path / "out")
+    refused(tmp_path / "in", re.escape("exactly one *.spm file"), tmp_path / "out")
     (tmp_path / "in" / "other.pt").write_bytes(b"")
-    refused(tmp_path / "in", re.escape("not one *.pt file"), tmp_path / "out")
+    refused(tmp_path / "in", re.escape("exactly one *.pt file"), tmp_path / "out")
 
 
 def test_a_vocabulary_of_sentencepiece_is_not_pruned(laser, tmp_path):

@@ -147,7 +147,7 @@ def test_members_of_different_size_cannot_share_a_matrix(tiny_encoder, tmp_path,
 
     prepare_encoder("other", {"construct": SMALL}, {"s": sentence_file}, tmp_path / "other")
     model = Model.load({"en": tiny_encoder / "main", "de": tmp_path / "other" / "main"})
-    with pytest.raises(InputError, match="differ in length"):
+    with pytest.raises(InputError, match="differ in dimension"):
         encode(model, ["Yes.", "Ja."], ["en", "de"], {"pooling": "mean"})
 
 

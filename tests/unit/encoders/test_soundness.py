@@ -121,19 +121,19 @@ REFUSED = [
     (_without_tokenizer, "the encoder has no tokenizer"),
     (_without_vocabulary, "the encoder has no tokenizer"),
     (_only_special_tokens, "the encoder's tokenizer is empty; 5 tokens, 5 of them special"),
-    (_tokenizer_of_other_weights, "the tokenizer is not that of these weights"),
-    (_bare_texts, "the tokenizer puts no special tokens around a text"),
+    (_tokenizer_of_other_weights, "the tokenizer belongs to other weights"),
+    (_bare_texts, "the tokenizer adds no special tokens to a text"),
     (_fewer_blocks, r"weights would be left out.* encoder\.layer\.1\."),
-    (_no_blocks, "the config counts no blocks; num_hidden_layers is 0"),
-    (_no_heads, "the config does not say num_attention_heads; transformers would take 12"),
-    (_other_shape, "weights of another shape"),
+    (_no_blocks, "the config has no blocks; num_hidden_layers is 0"),
+    (_no_heads, "the config has no num_attention_heads; transformers would use 12"),
+    (_other_shape, "weights have the wrong shape"),
     (_part_of_the_pooler, r"weights are missing.*pooler\.dense\.bias"),
     (_adapter, "an adapter, not a whole encoder"),
     (_packed, "the weights are packed"),
     (_dense_without_modules, "modules.json is missing; 2_Dense would be left out"),
-    (_dense_that_nothing_names, "modules.json leaves dense layers out; 2_Dense would be left out"),
-    (_no_heads_beside_names_of_labels, "the config does not say num_attention_heads"),
-    (_pointer, "a pointer in place of a file"),
+    (_dense_that_nothing_names, "modules.json omits dense layers; 2_Dense would be left out"),
+    (_no_heads_beside_names_of_labels, "the config has no num_attention_heads"),
+    (_pointer, "the file is only a Git LFS pointer"),
     (_dense_that_is_gone, "a module of the encoder is missing; modules.json names '2_Dense'"),
 ]
 
@@ -170,7 +170,7 @@ def test_a_packed_folder_s_errors_name_the_archive_not_where_it_was_unpacked(fol
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
 def test_weights_with_nan_are_found_when_the_encoder_is_prepared(folder, tmp_path, bad):
     _reweigh(folder, lambda weights: weights["encoder.layer.0.output.dense.weight"].view(-1)[3:5].fill_(bad))
-    said = r"hold NaN or infinity; encoder\.layer\.0\.output\.dense\.weight: 2 of"
+    said = r"contain NaN or infinity; encoder\.layer\.0\.output\.dense\.weight: 2 of"
     with pytest.raises(InputError, match=said) as caught:
         prepare_encoder("mine", {"path": str(folder)}, {}, tmp_path / "out")
     assert caught.value.where == str(folder)
@@ -184,14 +184,14 @@ def test_weights_with_nan_are_found_when_the_encoder_is_prepared(folder, tmp_pat
 def test_weights_of_zeros_are_refused(folder, tmp_path, name):
     """As at the end of a file whose bytes were reserved, and did not all come."""
     _reweigh(folder, lambda weights: weights[name].zero_())
-    with pytest.raises(InputError, match=f"the encoder's weights are zeros; {name}: all of them"):
+    with pytest.raises(InputError, match=f"the encoder's weights are all zero; {name}: all of them"):
         prepare_encoder("mine", {"path": str(folder)}, {}, tmp_path / "out")
 
 
 @pytest.mark.parametrize("name", ["config", "config_sentence_transformers", "sentence_bert_config"])
 def test_settings_of_another_form_are_refused_with_their_file(folder, tmp_path, name):
     (folder / f"{name}.json").write_text("[7]", encoding="utf-8")
-    with pytest.raises(InputError, match=r"not a mapping of keys; it holds '\[7\]'") as caught:
+    with pytest.raises(InputError, match=r"not a mapping of keys; found '\[7\]'") as caught:
         prepare_encoder("mine", {"path": str(folder)}, {}, tmp_path / "out")
     assert caught.value.where == str(folder / f"{name}.json")
     assert caught.value.do
@@ -206,7 +206,7 @@ def test_prompts_of_another_form_put_nothing_before_a_text(folder, tmp_path):
 def test_packed_numbers_in_place_of_weights_are_refused(folder, tmp_path, kind, said):
     name = "encoder.layer.0.output.dense.weight"
     _reweigh(folder, lambda weights: weights.update({name: (weights[name] * 100).to(kind)}))
-    with pytest.raises(InputError, match=rf"the encoder's weights are packed; {name} is of the type {said}"):
+    with pytest.raises(InputError, match=rf"the encoder's weights are packed; {name} has the type {said}"):
         prepare_encoder("mine", {"path": str(folder)}, {}, tmp_path / "out")
 
 
@@ -244,7 +244,7 @@ def test_a_vocabulary_without_its_merges_is_refused(folder, tmp_path):
     _bpe(folder, merges, merges)
     assert prepare_encoder("mine", {"path": str(folder)}, {}, tmp_path / "whole")["blocks"] == 2
     _bpe(folder, merges, [])
-    with pytest.raises(InputError, match="most of the tokenizer's vocabulary cannot be used; of 400 pieces that were tried, 0 come out"):
+    with pytest.raises(InputError, match="most of the tokenizer's vocabulary cannot be used; of 400 pieces tried, only 0 can"):
         prepare_encoder("mine", {"path": str(folder)}, {}, tmp_path / "out")
 
 

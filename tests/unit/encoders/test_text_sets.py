@@ -158,7 +158,7 @@ def test_a_shard_of_which_a_bit_flipped_is_encoded_again(embed, tmp_path, monkey
     part.flush()
     embed(tmp_path / "x.npy", work=tmp_path / "work")
     assert seen == [0, 6, 12, 18, 6, 18]
-    assert "rows from 6 on are damaged: they are encoded again" in caplog.text
+    assert "rows from 6 on are damaged; encoding them again" in caplog.text
     assert (tmp_path / "x.npy").read_bytes() == (tmp_path / "whole.npy").read_bytes()
 
 
@@ -337,7 +337,7 @@ def test_a_vector_that_float16_cannot_hold_is_refused_by_line(embed, tmp_path, m
     vectors = np.full((20, 32), 1.0, np.float32)
     vectors[1] = row
     monkeypatch.setattr(shards, "encode_counted", lambda *_, **__: (vectors, 0))
-    with pytest.raises(InputError, match=r"line 2: a vector does not fit float16.*float32"):
+    with pytest.raises(InputError, match=r"line 2: a vector is out of range for float16.*float32"):
         embed(tmp_path / "x.npy", dtype="float16")
 
 

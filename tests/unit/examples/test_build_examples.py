@@ -86,7 +86,7 @@ def test_errors_write_nothing(paths, tmp_path):
         build(paths, out, builder="dropout_pair", **{"from": ["verses"]})
     write_rows(paths["test"], pa.table({"text_id": ["t"], "lang": ["en"], "text": ["p1-en"]}), "texts")
     write_rows(paths["nli"], read_rows(paths["nli"]).slice(8, 2), "labelled")
-    with pytest.raises(InputError, match="every example holds a sentence of an evaluation set"):
+    with pytest.raises(InputError, match="every example contains a sentence of an evaluation corpus"):
         build(paths, out, builder="nli_triplets", decontaminate=["test"], langs=["en"], **{"from": ["nli"]})
     assert not out.exists()
 

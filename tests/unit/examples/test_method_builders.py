@@ -87,7 +87,7 @@ class TestNLIGroups:
         assert found[99] == found[None] != found[6]
 
     def test_too_many_languages_are_refused(self, run, nli):
-        with pytest.raises(InputError, match="no premise is in 4 languages"):
+        with pytest.raises(InputError, match="no premise exists in 4 languages"):
             run("nli_groups", [nli], size=4)
 
 
@@ -310,7 +310,10 @@ class TestMarginPairs:
 
     @pytest.mark.parametrize(
         ("options", "message"),
-        [({"teach": None}, "no encoder measures"), ({"good": 99}, "the clean sample has 99 pairs for the margin of de and en")],
+        [
+            ({"teach": None}, "no encoder to measure margins"),
+            ({"good": 99}, "the clean sample has only 99 pairs for the margin of de and en"),
+        ],
     )
     def test_what_cannot_be_measured_is_refused(self, run, options, message):
         with pytest.raises(InputError, match=message):

@@ -35,7 +35,7 @@ def test_another_number_is_refused_with_the_file(tmp_path):
     path = tmp_path / "state.json"
     write_sealed(path, CONTENT)
     path.write_text(path.read_text(encoding="utf-8").replace("120", "121"), encoding="utf-8")
-    with pytest.raises(InputError, match="not as it was written") as caught:
+    with pytest.raises(InputError, match="the file is damaged or was changed") as caught:
         read_sealed(path)
     assert caught.value.where == str(path)
 

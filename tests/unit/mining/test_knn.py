@@ -317,7 +317,7 @@ def test_rows_without_direction_are_refused_by_number(value: float, side: str) -
 
 def test_other_bad_input_is_refused(tmp_path: object) -> None:
     good = clusters(20, 4, 1)
-    with pytest.raises(InputError, match=r"unequal dimension.*4 and 5"):
+    with pytest.raises(InputError, match=r"differ in dimension.*4 and 5"):
         neighbours(good, clusters(20, 5, 1), 4)
     with pytest.raises(InputError, match="no vectors"):
         neighbours(good[:0], good, 4)

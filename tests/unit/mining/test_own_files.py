@@ -132,12 +132,12 @@ def test_documents_are_split_into_sentences_that_keep_their_places(tmp_path: Pat
     ("name", "texts", "column", "message"),
     [
         ("a.parquet", ["One."], "txt", r"a\.parquet: no column 'txt'; allowed: id, inner, text; did you mean 'text'.*--columns"),
-        ("a.parquet", ["One."], "id", r"column 'id' holds no text; its type is int64.*--columns"),
+        ("a.parquet", ["One."], "id", r"column 'id' is not text; its type is int64.*--columns"),
         ("a.jsonl", ["One."], "inner.de", r"a\.jsonl:1: no key 'inner\.de'.*--columns"),
-        ("a.jsonl", ["One."], "id", r"a\.jsonl:1: a value that is no text; found 0"),
-        ("a.jsonl", ["One.", "T\0"], None, r"a\.jsonl:3: NUL or half a character"),
-        ("a.parquet", ["One.", "T\0"], None, r"a\.parquet:2: NUL or half a character"),
-        ("a.jsonl", ["\ud83d"], None, r"a\.jsonl:1: NUL or half a character"),
+        ("a.jsonl", ["One."], "id", r"a\.jsonl:1: a value is not text; found 0"),
+        ("a.jsonl", ["One.", "T\0"], None, r"a\.jsonl:3: a NUL character or half of a surrogate pair"),
+        ("a.parquet", ["One.", "T\0"], None, r"a\.parquet:2: a NUL character or half of a surrogate pair"),
+        ("a.jsonl", ["\ud83d"], None, r"a\.jsonl:1: a NUL character or half of a surrogate pair"),
         ("a.txt", ["One."], "txt", r"a\.txt: a file of lines has no columns"),
     ],
 )

@@ -121,8 +121,8 @@ def test_a_record_holds_the_truth_and_is_told_in_words(tmp_path):
     with pytest.raises(InputError, match=r"no threshold has an expected recall of 0.9999; the highest is 0\.\d+"):
         asked_threshold(record, None, 0.9999, tmp_path)
     told = "\n".join(calibration_lines(record, 0.9, chosen["threshold"]))
-    assert f"expected of the {chosen['pairs']:,} pairs from {chosen['threshold']:.4f} on: precision 0.9" in told
-    assert "100 plants cannot tell whether the precision is 0.9 or" in told
+    assert f"expected for {chosen['pairs']:,} pairs with score ≥ {chosen['threshold']:.4f}: precision 0.9" in told
+    assert "100 plants are too few to tell a precision of 0.9 from" in told
     assert "WARNING" not in told
 
 
@@ -138,8 +138,8 @@ def test_few_plants_among_many_sentences_say_what_they_cannot_tell():
     }
     told = "\n".join(calibration_lines(record, None, None))
     # Three false finds among a thousand plants would be 3,000 among a million sentences, of 10,000 pairs.
-    assert "leaves precision open down to 0.700; 0.99 needs 30,000 plants or more" in told
-    assert "WARNING: the plants are another kind of text than the sides: length of the sources (distance 0.40)" in told
+    assert "without a false find still allow a precision as low as 0.700; for 0.99, use 30,000 plants or more" in told
+    assert "WARNING: the plants are a different kind of text from the sides: length of the sources (distance 0.40)" in told
 
 
 def test_pairs_that_would_tell_nothing_are_left_out():

@@ -121,7 +121,7 @@ def test_a_device_without_room_is_named(monkeypatch: pytest.MonkeyPatch) -> None
         raise torch.OutOfMemoryError("CUDA out of memory")
 
     monkeypatch.setattr(side, "to_grid", full)
-    with pytest.raises(ResourceError, match="no room for the vectors"):
+    with pytest.raises(ResourceError, match="no space for the vectors"):
         neighbours(x, y, 4)
 
 

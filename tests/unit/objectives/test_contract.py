@@ -40,9 +40,9 @@ def test_anything_else_is_named_with_what_was_expected(returned, said):
         ([Input(["a"], ["en"])], "list"),
         ({"a": ["a text"]}, "dict"),
         ({}, "no input"),
-        ({"a": Input([], [])}, "0 and 0"),
-        ({"a": Input(["a", "b"], ["en"])}, "2 and 1"),
-        ({"a": Input(["a"], ["en"], pair_texts=["b", "c"])}, "1 and 1 and 2"),
+        ({"a": Input([], [])}, " 0, 0"),
+        ({"a": Input(["a", "b"], ["en"])}, " 2, 1"),
+        ({"a": Input(["a"], ["en"], pair_texts=["b", "c"])}, " 1, 1, 2"),
     ],
 )
 def test_inputs_that_cannot_be_encoded_are_named(returned, said):

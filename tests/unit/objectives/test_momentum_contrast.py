@@ -190,7 +190,7 @@ def test_rings_per_language(queue):
     assert letters(part.keys(0)) == "ac"
     assert letters(part.keys(1)) == "b"
     assert letters(part.all_keys()) == "acb"
-    with pytest.raises(InputError, match="no queue is for 'fr'"):
+    with pytest.raises(InputError, match="no queue for 'fr'"):
         part.rings_of(["fr"])
 
 

@@ -117,7 +117,7 @@ def test_target_cosines_set_the_variances_of_the_start(part):
     plain = part("gaussian_mixture", dimension=4).log_variances.exp()[:, 0].tolist()
     assert plain == pytest.approx([0.05, 0.2, 0.325, 0.45])
     for wrong in ([0.5, 0.5], [0.2, 0.6], [1.0, 0.5]):
-        with pytest.raises(InputError, match="target_cosines must fall"):
+        with pytest.raises(InputError, match="target_cosines must decrease"):
             part("gaussian_mixture", target_cosines=wrong)
 
 

@@ -185,8 +185,8 @@ def test_features_of_half_precision_are_those_of_float32(part, random_vectors, n
         ({"form": "multi_label"}, {"labels": 2}, {"label": [[0.0], [0.5]]}, r"there is no class 0\.5"),
         ({"form": "multiple_choice"}, {"labels": 2}, {"group": ["p", "p"]}, "one label"),
         ({"form": "multiple_choice"}, {"labels": 1}, {"group": ["p", None]}, "need a group"),
-        ({}, {"labels": 2, "features": "concat"}, {}, "features concat"),
-        ({"part": "other"}, {"labels": 2}, {}, "lacks"),
+        ({}, {"labels": 2, "features": "concat"}, {}, "features: concat"),
+        ({"part": "other"}, {"labels": 2}, {}, "unknown part"),
     ],
 )
 def test_rows_and_parts_that_do_not_fit(term, labelled, head, options, kind, columns, message):

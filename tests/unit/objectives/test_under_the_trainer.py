@@ -87,7 +87,7 @@ def test_queues_and_momentum_copies_are_kept_for_resume_alone(train, stopped_bef
     assert "queue.ring" in kept
     assert {name.split(".")[0] for name in saved} == {"gmm", "scores"}
     part = make_part("queue", QUEUE, Model.load({"main": folder / "last" / "main"}), 0, "here")
-    with pytest.raises(InputError, match="not kept in a trained system"):
+    with pytest.raises(InputError, match="a trained system does not keep this part"):
         take_over(part, "queue", folder / "last", "here")
 
 
@@ -152,7 +152,7 @@ UNFIT = {
     "groups where labels are read": (
         [term("cross_entropy", "groups", part="head")],
         {"head": {"kind": "classification", "labels": 2}},
-        r"groups of sentences, and cross_entropy reads labelled",
+        r"groups of sentences, but cross_entropy reads labelled",
     ),
     "no labels to regress to": ([term("cosine_regression", "pairs")], {}, r"row .*: these examples have no labels"),
     "no labels of several": (
@@ -161,16 +161,16 @@ UNFIT = {
         r"these examples have no labels.*labelled_rows",
     ),
     "no labels to tell meanings by": ([term("supervised_contrastive", "pairs", form="retrieval")], {}, r"these examples have no labels"),
-    "no momentum copies": ([term("momentum_contrast", "pairs", queue="queue")], {}, r"no part holds momentum copies.*momentum_queue"),
+    "no momentum copies": ([term("momentum_contrast", "pairs", queue="queue")], {}, r"no part has momentum copies.*momentum_queue"),
     "ranks that do not fit": (
         [term("rank_infonce", "pairs", queue="queue", classifier="gmm", scores="scores")],
         {"queue": QUEUE, "gmm": {"kind": "gaussian_mixture", "ranks": 4}, "scores": {"kind": "rank_scores", "ranks": 2}},
-        r"'scores' does not fit the classifier; the classifier has 4 ranks, the scores 2",
+        r"'scores' does not fit the classifier; the classifier has 4 ranks, the scores have 2",
     ),
     "ranks of labelled pairs that do not fit": (
         [term("gmm_ranks", "pairs", classifier="gmm", scores="scores")],
         {"gmm": {"kind": "gaussian_mixture", "ranks": 2}, "scores": {"kind": "rank_scores"}},
-        r"the classifier has 2 ranks, the scores 4",
+        r"the classifier has 2 ranks, the scores have 4",
     ),
     "a layer that is not there": ([term("infonce", "pairs", layer=99)], {}, r"there is no layer 99; the encoder has 2 blocks"),
 }

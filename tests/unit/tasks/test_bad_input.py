@@ -45,7 +45,10 @@ def vectors():
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize("scorer", TASKS)
-@pytest.mark.parametrize(("value", "message"), [(np.nan, "NaN or infinity"), (np.inf, "NaN or infinity"), (0.0, "zero vector")])
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [(np.nan, "a vector contains NaN or infinity"), (np.inf, "a vector contains NaN or infinity"), (0.0, "zero vector")],
+)
 def test_vectors_without_direction_are_refused_by_row(scorer, value, message, dtype):
     broken = vectors()
     broken[4] = value

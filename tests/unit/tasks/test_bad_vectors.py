@@ -64,7 +64,11 @@ def test_all_scorers_of_vectors_are_looked_at():
 def test_file_row_and_text_are_named(tmp_path, scorer):
     good = np.random.default_rng(3).standard_normal((8, 4)).astype(np.float32)
     text = run(tmp_path, scorer, good)[4]
-    for value, message in ((np.nan, "NaN or infinity"), (-np.inf, "NaN or infinity"), (0.0, "zero vector")):
+    for value, message in (
+        (np.nan, "a vector contains NaN or infinity"),
+        (-np.inf, "a vector contains NaN or infinity"),
+        (0.0, "zero vector"),
+    ):
         bad = good.copy()
         bad[4] = value
         if value == 0 and scorer in RAW:

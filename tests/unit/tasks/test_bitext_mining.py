@@ -270,7 +270,7 @@ def test_a_pair_at_the_training_threshold_is_extracted():
 
 
 def repeated_target():
-    """Two is mined with TWO, which stands twice among the targets."""
+    """Two is mined with TWO, which occurs twice among the targets."""
     names = ["one", "two", "three"]
     evaluation = build({"de-en": (names, ["TWO", "TWO", "ONE"], [(0, 2), (1, 0), (2, 1)])})
     vectors = {("xx", name): np.eye(3)[i] for i, name in enumerate(names)} | {("en", "ONE"): np.eye(3)[0], ("en", "TWO"): np.eye(3)[1]}

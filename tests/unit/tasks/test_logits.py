@@ -152,7 +152,7 @@ def test_questions_without_one_right_choice_are_named():
         sets = choices(labels)
         with pytest.raises(InputError, match=message):
             score("xcopa", COPA, {"test": np.zeros((sets.items.num_rows, 1))}, {"test": sets})
-    with pytest.raises(InputError, match="one logit a choice"):
+    with pytest.raises(InputError, match="one logit per choice"):
         score("xcopa", COPA, {"test": np.zeros((2, 2))}, {"test": choices([[1, 0]])})
 
 

@@ -234,5 +234,5 @@ def test_bad_input_is_refused():
         )
     broken = np.eye(4, dtype=np.float32)
     broken[2] = np.nan
-    with pytest.raises(InputError, match="NaN or infinity in a vector"):
+    with pytest.raises(InputError, match="a vector contains NaN or infinity"):
         score("tatoeba", TASK, {"test": broken}, {"test": evaluation})

@@ -175,7 +175,9 @@ def test_keys_draw_another_dropout_than_queries(train, monkeypatch):
 def test_terms_that_want_different_inputs_of_one_set_are_both_named(train, monkeypatch):
     monkeypatch.setattr(trial.Keyed, "inputs", lambda self, batch, draw: {"a": Input(batch.columns["b_text"], batch.columns["b_lang"])})
     terms = [{"objective": name, "examples": "pairs", "batch": 8} for name in ("trial_paired", "trial_keyed")]
-    with pytest.raises(InputError, match=r"terms: trial_paired and trial_keyed: two terms on pairs ask for different inputs called 'a'"):
+    with pytest.raises(
+        InputError, match=r"terms: trial_paired and trial_keyed: two terms on pairs need different inputs with the name 'a'"
+    ):
         train(trial.recipe(terms=terms, parts={"momentum": {"kind": "trial_momentum"}}))
 
 
@@ -251,7 +253,7 @@ def test_nan_loss_stops_with_step_examples_and_rate_and_keeps_the_checkpoint(tra
         CrosslignError, match=r"step 5: the loss is not finite; learning rate 0\.000333.*sentences:sentences\.tsv:\d+"
     ) as caught:
         train(trial.recipe(terms=terms))
-    assert "last good checkpoint is kept" in str(caught.value)
+    assert "last good state is kept" in str(caught.value)
     assert (tmp_path / "run-work" / "current").read_text() == "step-00000004\n"
     assert not (tmp_path / "run").exists()
 
@@ -310,7 +312,7 @@ def test_a_part_starts_from_what_the_encoder_was_published_with(tiny_encoder, tm
     weight = torch.arange(model.dimension**2, dtype=torch.float32).view(model.dimension, -1)
     save_file({"roberta.x": weight}, folder / "model.safetensors")
     fresh = build_parts(trial.recipe(parts=entry, seed=9), model, folder.parent)["mlp"]
-    assert "holds no dense.bias, dense.weight; the part starts from new weights" in caplog.text
+    assert "has no dense.bias, dense.weight; the part starts from new weights" in caplog.text
     save_file({"mlp.dense.weight": weight, "mlp.dense.bias": weight[0].clone()}, folder / "model.safetensors")
     taken = build_parts(trial.recipe(parts=entry, seed=9), model, folder.parent)["mlp"]
     assert torch.equal(taken.dense.weight, weight)

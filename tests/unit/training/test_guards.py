@@ -110,7 +110,7 @@ def test_the_examples_of_a_step_that_is_not_finite_stand_in_its_line(train, tmp_
     terms = [{"objective": "trial_paired", "examples": "pairs", "batch": 8, "poison_at": 4}]
     _, folder = train(trial.recipe(terms=terms, train={"guards": {"not_finite": "mark"}}), "marked")
     assert [len(line.get("examples", ())) for line in _curve(folder)] == [0, 0, 0, 0, 8, 4]
-    with pytest.raises(CrosslignError, match=r"and all examples stand in the last line of curve\.jsonl"):
+    with pytest.raises(CrosslignError, match=r"and all examples are in the last line of curve\.jsonl"):
         train(trial.recipe(terms=terms), "failed")
     last = _curve(tmp_path / "failed-work")[-1]
     assert (last["step"], last["loss"], last["examples"]) == (5, None, _curve(folder)[4]["examples"])

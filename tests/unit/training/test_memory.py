@@ -47,7 +47,7 @@ def test_the_largest_micro_batch_that_fits_is_named(train, room, error):
 
 def test_what_never_fits_says_so(train, room):
     room(0)
-    with pytest.raises(ResourceError, match="Not even one example at a time fits"):
+    with pytest.raises(ResourceError, match="Even one example does not fit"):
         train(trial.recipe())
 
 
@@ -142,13 +142,13 @@ def test_a_declared_budget_makes_allocations_fail():
         with pytest.raises(RuntimeError, match="can't allocate memory"):
             torch.ones(400 << 18)
     assert len(torch.ones(400 << 18)) == 400 << 18
-    with pytest.raises(ResourceError, match=r"memory budget is too small.*1 allowed"), bounded_memory(1):
+    with pytest.raises(ResourceError, match=r"memory budget is too small.*1 are allowed"), bounded_memory(1):
         pass
 
 
 def test_what_several_processes_are_told_is_a_guess():
     error = TooLargeError(3, {"pairs": 8}, "CUDA out of memory")
-    assert "{'pairs': 4}, the largest that was tried and fits" in str(does_not_fit(error, {"pairs": 4}))
+    assert "{'pairs': 4}, the largest tested size that fits" in str(does_not_fit(error, {"pairs": 4}))
     assert "{'pairs': 4} or less" in str(does_not_fit(error, {"pairs": 4}, tried=False))
 
 

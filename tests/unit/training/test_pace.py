@@ -49,7 +49,7 @@ def test_killed_between_and_saved_at_other_times_a_run_ends_in_the_same_bytes(tr
     assert saves == [4, 8]
     _, resumed = train(paced(7, 11), "killed")
     assert saves == [4, 8, 11]
-    assert "starts from the beginning" not in caplog.text
+    assert "starting from the beginning" not in caplog.text
     assert trial.weights(resumed) == trial.weights(whole)
 
 

@@ -103,7 +103,7 @@ def test_another_number_of_processes_starts_anew_and_says_so(forks, tiny_encoder
     for name, ranks, number, code in (("whole", 1, 0, 0), ("run", 2, 2, 75), ("run", 1, 0, 0)):
         given = {"cut_short": number, "out": str(tmp_path / name), "checkpoints": str(tmp_path / f"{name}-work")}
         said = _start(forks, settings | given, tmp_path / "settings.json", ranks, code)
-    assert "checkpoint at step 4 was made with another ranks: training starts from the beginning" in said
+    assert "saved state at step 4 was made with another ranks: starting from the beginning" in said
     assert trial.weights(tmp_path / "run") == trial.weights(tmp_path / "whole")
 
 
@@ -112,7 +112,7 @@ def test_too_little_memory_on_two_processes_names_half_of_what_each_encodes(fork
     terms = [{"objective": "trial_paired", "examples": "pairs", "batch": 8}]
     given = {"recipe": trial.recipe(terms=terms, train={"steps": 2}), "checkpoints": str(tmp_path / "work")}
     said = _start(forks, settings | given, tmp_path / "settings.json", 2, ResourceError.exit_code)
-    assert "examples encoded at a time: {'pairs': 4}" in said
+    assert "number of examples encoded together: {'pairs': 4}" in said
     assert "Set micro_batch of the terms to {'pairs': 2} or less" in said
 
 
@@ -124,7 +124,7 @@ def test_too_little_memory_on_two_processes_is_answered_by_a_new_start_with_half
         given = {"recipe": trial.recipe(terms=terms, train={"steps": 2, "auto_micro_batch": True})}
         given |= {"out": str(tmp_path / name), "checkpoints": str(tmp_path / f"{name}-work")}
         said = _start(forks, settings | given, tmp_path / "settings.json", 2, code)
-        assert ("goes on from the last checkpoint with half of them" in said) == bool(code)
+        assert ("continues from the saved state with half as many" in said) == bool(code)
     assert trial.weights(tmp_path / "run") == trial.weights(tmp_path / "half")
 
 

@@ -182,7 +182,7 @@ def test_a_checkpoint_of_something_else_is_left_with_a_word(tiny_encoder, pairs_
     if what == "versions":
         monkeypatch.setattr(module, "versions", lambda: {"torch": "0.0"})
     assert train(f"train_system@1 infonce@{2 if what == 'version' else 1}", 0.1 if what == "base" else 0.0)["steps"] == 6
-    assert f"the checkpoint at step 3 was made with another {what}: training starts from the beginning" in caplog.text
+    assert f"the saved state at step 3 was made with another {what}: starting from the beginning" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -265,7 +265,7 @@ def test_a_best_model_of_before_two_stops_is_still_checked(train, monkeypatch, c
     (best,) = (tmp_path / "run-work").glob("best/best-00000001/main/model.safetensors")
     _cut(best)
     _, folder = train(recipe, dev=_scored(-1, -1))
-    assert "the best model by best is not the one that was written" in caplog.text
+    assert "the best model by best differs from the one that was written" in caplog.text
     assert trial.weights(folder) == trial.weights(whole)
 
 

@@ -85,7 +85,7 @@ def test_a_loss_that_is_infinite_is_named_as_one_that_is_nan(train, monkeypatch)
 
 
 def test_a_term_that_wants_keys_is_refused_where_no_part_has_copies(train):
-    with pytest.raises(InputError, match=r"no part holds momentum copies; parts: \['head'\]; member 'main'"):
+    with pytest.raises(InputError, match=r"no part has momentum copies; parts: \['head'\]; member 'main'"):
         train(trial.recipe(terms=[{"objective": "trial_keyed", "examples": "pairs", "batch": 8}], parts=HEAD))
 
 

@@ -94,7 +94,7 @@ def test_a_chain_that_leads_elsewhere_is_refused(engine, chain, said):
 
 
 def test_a_chain_for_a_pair_that_nobody_translates_is_refused(engine):
-    with pytest.raises(InputError, match=r"v: a chain for 'en_fr', which nobody translates.*en-fr"):
+    with pytest.raises(InputError, match=r"v: `chains` names 'en_fr', which the view does not translate.*en-fr"):
         translator(("fr",), chains={"en_fr": ["eng-spa", "es-fr"]})
 
 

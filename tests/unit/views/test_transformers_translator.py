@@ -151,7 +151,7 @@ def test_a_damaged_file_of_kept_translations_is_made_again(folder, tmp_path, mon
     assert translated() == first == answers
     file.write_bytes(damage(whole))
     assert translated() == first
-    assert f"{file} is damaged; its translations are made again" in caplog.text
+    assert f"{file} is damaged; translating its sentences again" in caplog.text
     assert [path.read_bytes() for path in (tmp_path / "kept").rglob("*.arrow")] == [whole]
 
 
@@ -179,7 +179,7 @@ def _without_words(folder):
 
 @pytest.mark.parametrize(
     ("damage", "said"),
-    [(_without_a_weight, "weights are missing"), (_with_nan, "hold NaN or infinity"), (_without_words, "tokenizer is")],
+    [(_without_a_weight, "weights are missing"), (_with_nan, "contain NaN or infinity"), (_without_words, "tokenizer is")],
 )
 def test_what_transformers_would_make_up_for_a_translator_is_refused(folder, tmp_path, damage, said):
     shutil.copytree(folder, tmp_path / "mt")

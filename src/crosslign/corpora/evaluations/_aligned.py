@@ -29,7 +29,7 @@ def from_multiway(corpora: Mapping[str, pa.Table], versions: Mapping[str, Sequen
         where: id of the evaluation corpus, for messages.
     """
     if len(corpora) != 1:
-        raise InputError("this set is cut from one multiway corpus or bitext", where=where, why=f"found {sorted(corpora)}")
+        raise InputError("this reader needs exactly one multiway corpus or bitext", where=where, why=f"found {sorted(corpora)}")
     (table,) = corpora.values()
     if kind_of(table.column_names) == "bitext":
         return {
@@ -40,7 +40,7 @@ def from_multiway(corpora: Mapping[str, pa.Table], versions: Mapping[str, Sequen
             )
         }
     if "group" not in table.column_names:
-        do = "Read line-aligned files by the evaluation reader aligned_lines (docs/add-a-task.md), or take a multiway corpus"
+        do = "Read line-aligned files by the evaluation reader aligned_lines (docs/add-a-task.md), or use a multiway corpus"
         raise InputError(f"{next(iter(corpora))!r} has no groups of translations", where=where, why="it is plain text", do=do)
     rank: dict[tuple[str, str | None], int] = {
         (lang, version): place for lang, letters in versions.items() for place, version in enumerate(letters)
@@ -107,8 +107,8 @@ def saying(groups: Groups, sentences: Sequence[str], langs: Sequence[str], lang:
             group_of.setdefault(bare(texts[lang]), group)
     for sentence in sentences:
         if bare(sentence) not in group_of:
-            why = f"{number_of(len(group_of), 'sentence')} stand in all of {', '.join(langs)}; this one does not"
-            raise InputError(f"no sentence {sentence!r}", where=where, why=why, do="Name one that the corpus has, under `sentences`")
+            why = f"{number_of(len(group_of), 'sentence')} exist in all of {', '.join(langs)}; this one does not"
+            raise InputError(f"no sentence {sentence!r}", where=where, why=why, do="Name sentences of the corpus under `sentences`")
     return [group_of[bare(sentence)] for sentence in sentences]
 
 
@@ -139,7 +139,7 @@ def retrieval(
             builder.link(lang, f"{lang}-{group}", f"{pivot}-{group}", split=split)
     if not chosen or set(langs) <= {pivot}:
         raise InputError(
-            "no sentence is there in all languages",
+            "no sentence exists in all languages",
             where=name,
             why=f"languages {list(langs)}, pivot {pivot!r}, {number_of(len(groups), 'group')}",
         )

@@ -45,7 +45,7 @@ def grade_of(text: str, place: str, low: float = -math.inf, high: float = math.i
     grade = finite(text)
     if grade is None or not low <= grade <= high:
         bounds = f" from {low:g} to {high:g}" if math.isfinite(low) and math.isfinite(high) else ""
-        raise InputError(f"a grade is a number{bounds}", where=place, why=f"found {text.strip()!r}")
+        raise InputError(f"a grade must be a number{bounds}", where=place, why=f"found {text.strip()!r}")
     return grade
 
 

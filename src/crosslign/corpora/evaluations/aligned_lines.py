@@ -36,11 +36,12 @@ def read(
     Args:
         given.files: the files, or archives that hold them.
         given.langs: languages; the pivot among them or not. With `pairs`, those of the pairs that are wanted; all, when empty.
-        pivot: the language that all others are paired with; of a named pair, the second language where this is none of the two.
-        pairs: pairs such as `de-en`, where each has files of its own; subsets are called so. Without, subsets are called by the language.
+        pivot: the language with which all others are paired; for a named pair without it, the second language of the pair.
+        pairs: pairs such as `de-en`, where each has files of its own; subsets have these names. Without it, subsets have the language's
+            name.
         sides: name of the file or member of each language, or one name for all, in which `{lang}` and `{pair}` stand for these; without, a
             file's name must end in the language.
-        codes: what stands for a language in the names, where that is not its code (`{zh: zh_CN}`).
+        codes: a language's name in file names, if it is not its code (`{zh: zh_CN}`).
         documents: file whose line i names the document of line i (`{pair}` as in `sides`): lines of a document are resampled together.
         split: name of the split.
 
@@ -74,7 +75,7 @@ def _pairs(langs: Sequence[str], pivot: str, pairs: Sequence[str], where: str) -
     else:
         split = [(pair, *pair.split("-")) for pair in pairs]
         if wrong := [named[0] for named in split if len(named) != 3]:
-            raise InputError(f"{wrong[0]!r} is no pair of languages", where=where, do="Write it as de-en")
+            raise InputError(f"{wrong[0]!r} is not a pair of languages", where=where, do="Write it as de-en")
         turned = [(pair, b, a) if a == pivot else (pair, a, b) for pair, a, b in split]
         found = [pair for pair in turned if not langs or set(pair[1:]) - {pivot} <= set(langs)]
     if not found:

@@ -59,7 +59,7 @@ def _side(part: TextFile) -> Side:
     for number, line in read_lines(part):
         identity, tab, text = line.partition("\t")
         if not tab or not identity:
-            raise InputError("a line is id, tab, sentence", where=part.at(number))
+            raise InputError("a line must be: id, tab, sentence", where=part.at(number))
         if identity in side:
             raise InputError(f"id {identity!r} occurs twice", where=part.at(number))
         side[identity] = check_text(text, part, number, "sentence")
@@ -72,7 +72,7 @@ def _gold(part: TextFile, source: Side, target: Side) -> list[tuple[str, str]]:
         ids = line.split("\t")
         if len(ids) != 2 or ids[0] not in source or ids[1] not in target:
             raise InputError(
-                "gold is the id of a source sentence, tab, the id of a target sentence",
+                "a gold line must be: id of a source sentence, tab, id of a target sentence",
                 where=part.at(number),
                 why=f"found {line!r}",
             )

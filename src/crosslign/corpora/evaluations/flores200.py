@@ -35,7 +35,7 @@ def read(
         given.corpora: sentences that stand among the pivot's in every subset and are no translation, such as xSIM++'s altered copies.
         given.langs: languages to read, as FLORES calls them (`deu_Latn` or `deu-Latn`); all, when empty.
         parts: dev, devtest, or both, one after another.
-        pivot: the language that all others are paired with.
+        pivot: the language with which all others are paired.
 
     Raises:
         InputError: a language or a part without its file, an empty line, files of unequal length.

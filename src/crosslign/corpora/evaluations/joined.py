@@ -29,7 +29,7 @@ def read(given: Given) -> Evaluation:
         InputError: no part; a part of which nothing is left.
     """
     if not given.parts:
-        raise InputError("no corpus to join", where=given.name, do="Name evaluation corpora by `of`, without a reader")
+        raise InputError("no corpus to join", where=given.name, do="Name evaluation corpora under `of`, and no reader")
     numbers: dict[tuple[str, str, str | None], int] = {}
     items, gold = [], []
     for part, evaluation in given.parts.items():
@@ -37,7 +37,9 @@ def read(given: Given) -> Evaluation:
         kept, links = _cut(evaluation, given.langs)
         if evaluation.items.num_rows and not kept.num_rows:
             why = f"its languages: {', '.join(sorted(set(evaluation.texts['lang'].to_pylist())))}"
-            raise InputError(f"{part} has nothing in these languages", where=given.name, why=why, do="Name both sides of a pair in `langs`")
+            raise InputError(
+                f"{part} has no items in these languages", where=given.name, why=why, do="Name both sides of a pair in `langs`"
+            )
         strings = dict(zip(evaluation.texts["text_id"].to_pylist(), _strings(evaluation.texts), strict=True))
         texts = [f"{given.name}:{numbers.setdefault(strings[text], len(numbers))}" for text in kept["text_id"].to_pylist()]
         items.append(_replace(kept, "text_id", texts) if split is None else _replace(_replace(kept, "text_id", texts), "split", split))

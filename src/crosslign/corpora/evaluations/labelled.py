@@ -42,7 +42,7 @@ def read(
     if form not in ("pair", "sentence", "sides", "graded"):
         raise InputError(f"unknown form {form!r}", where=given.name, why="allowed: pair, sentence, sides, graded")
     if (form == "graded") != bool(grades):
-        raise InputError("grades belong to the form graded, and it needs them", where=given.name)
+        raise InputError("the form `graded` needs `grades`, and no other form has them", where=given.name)
     builder = EvaluationBuilder(given.name)
     for corpus, table in given.corpora.items():
         by_lang: dict[str, list[dict[str, Any]]] = {}

@@ -37,10 +37,10 @@ def read(given: Given, *, score: str = "z_mean") -> Evaluation:
         if match and (not given.langs or {match[1], match[2]} <= set(given.langs)):
             kinds = found.setdefault((match[1], match[2]), {})
             if match[3] in kinds:
-                raise InputError(f"two files of {match[1]}-{match[2]}", where=given.name, why="name the files of one split in `files`")
+                raise InputError(f"two files for {match[1]}-{match[2]}", where=given.name, do="Name the files of only one split in `files`")
             kinds[match[3]] = part
     if not found:
-        raise InputError("no scores of these languages", where=given.name, why="expected names like dev.ende.df.short.tsv")
+        raise InputError("no scores for these languages", where=given.name, why="expected names like dev.ende.df.short.tsv")
     builder = EvaluationBuilder(given.name)
     for pair, kinds in sorted(found.items()):
         graded = _of_table(kinds["tsv"], score) if "tsv" in kinds else _of_lines(kinds, "-".join(pair))

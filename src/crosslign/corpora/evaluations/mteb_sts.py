@@ -37,9 +37,10 @@ def read(
     A row without a score is left out. Where rows have no `lang`, it is the name of the file or of its folder.
 
     Args:
-        subsets: subsets that must be there; others are left out. All, when empty.
+        subsets: subsets that must exist; others are left out. Empty: all.
         low, high: range of the scores.
-        empty_as_space: read an empty sentence as one space, not refuse it: the first version of MTEB's STS22 encodes articles without text,
+        empty_as_space: read an empty sentence as one space, instead of refusing it: the first version of MTEB's STS22 encodes articles
+            without text,
             and its sizes and published figures count them. BERT's and XLM-R's tokenizers make no token of a space.
 
     Raises:
@@ -57,7 +58,7 @@ def read(
                 found.setdefault(pair, []).append(Graded(f"{Path(part.name).name}:{number}", first, second, grade))
     lacking = next((pair for pair in subsets if pair not in found), None)
     if lacking:
-        raise InputError(f"no pairs of {lacking!r}", where=given.name, why=nearest(lacking, list(found)))
+        raise InputError(f"no pairs for {lacking!r}", where=given.name, why=nearest(lacking, list(found)))
     builder = EvaluationBuilder(given.name)
     for pair, graded in sorted(found.items()):
         add_graded(builder, pair, _sides(pair), graded, given.limit)
@@ -67,7 +68,7 @@ def read(
 def _text(row: Mapping[str, Any], side: str, part: TextFile, number: int, empty_as_space: bool) -> str:
     text = row.get(side) or ""
     if not isinstance(text, str):
-        raise InputError(f"{side} is no text", where=part.at(number), why=f"found {text!r:.80}")
+        raise InputError(f"{side} is not text", where=part.at(number), why=f"found {text!r:.80}")
     return " " if empty_as_space and not text.strip() else check_text(text, part, number, side)
 
 
@@ -81,7 +82,7 @@ def _named(part: TextFile) -> str:
     for candidate in (path.name.split(".")[0], path.parent.name):
         if PAIR.fullmatch(candidate):
             return candidate
-    raise InputError("a row has no `lang`, and neither file nor folder is called by one", where=part.at())
+    raise InputError("a row has no `lang`, and neither the file's nor the folder's name has a language", where=part.at())
 
 
 def _records(part: TextFile) -> Iterator[tuple[int, dict[str, Any]]]:

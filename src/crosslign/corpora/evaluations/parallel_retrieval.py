@@ -31,11 +31,11 @@ def read(
         given.langs: languages; the pivot among them or not.
         given.seed: draws the groups.
         size: number of groups.
-        pivot: the language that all others are paired with.
+        pivot: the language with which all others are paired.
         versions: versions to prefer, best first, by language.
         split: name of the split.
         order: `drawn` by the seed, or the first groups as the corpus has them.
-        sentences: these alone, named by their text in the pivot language, in this order.
+        sentences: use only these, named by their text in the pivot language, in this order.
 
     Raises:
         InputError: no group has all languages; a named sentence is not there.

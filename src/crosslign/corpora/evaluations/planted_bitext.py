@@ -36,7 +36,7 @@ def read(
         given.seed: draws groups and orders.
         pairs: source and target language of each subset.
         gold: number of gold pairs of a subset.
-        distractors: number of sentences without a partner on each side; a corpus that is too small shrinks both numbers alike.
+        distractors: number of sentences without a partner on each side; for a corpus that is too small, both numbers shrink in proportion.
         versions: versions to prefer, best first, by language.
         split: name of the split.
 
@@ -49,7 +49,9 @@ def read(
         sides = pair_of(pair)
         if not set(sides) <= set(given.langs):
             raise InputError(
-                f"pair {pair!r} has a language that the set does not name", where=given.name, why=f"languages: {', '.join(given.langs)}"
+                f"pair {pair!r} has a language that the evaluation corpus does not have",
+                where=given.name,
+                why=f"languages: {', '.join(given.langs)}",
             )
         usable = distinct(groups, shuffled(groups, given.seed, pair), sides)
         n, m = _sizes(len(usable), gold, distractors, given.limit)

@@ -25,14 +25,14 @@ def read(given: Given, *, queries: Texts, size: Positive = 1_000_000) -> Evaluat
         given.corpora: any kind of corpus; its sentences in the language are drawn from.
         given.langs: one language, that of queries and sentences.
         given.seed: draws the sentences.
-        queries: sentences to look for.
+        queries: sentences whose neighbours are searched.
         size: sentences of the pool.
 
     Raises:
         InputError: not one language, or no sentence in it.
     """
     if len(given.langs) != 1:
-        raise InputError("one language is needed", where=given.name, why=f"found {list(given.langs)}")
+        raise InputError("exactly one language is needed", where=given.name, why=f"found {list(given.langs)}")
     pool = _pool(given.corpora, given.langs[0], min(size, given.limit or size), given.seed)
     if not pool:
         raise InputError(f"no sentence in {given.langs[0]!r}", where=given.name, why=f"corpora: {', '.join(given.corpora)}")

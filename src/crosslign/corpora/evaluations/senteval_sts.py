@@ -46,12 +46,12 @@ def read(given: Given, *, year: Annotated[int, Ge(12), Le(16)]) -> Evaluation:
             if match["half"] in halves.setdefault(match["subset"], {}):
                 both = f"{halves[match['subset']][match['half']].name} and {part.name}"
                 raise InputError(
-                    f"two {match['half']} files of {match['subset']}", where=given.name, why=both, do="Name the files of one year"
+                    f"two {match['half']} files for {match['subset']}", where=given.name, why=both, do="Name the files of only one year"
                 )
             halves[match["subset"]][match["half"]] = part
     if not halves:
         raise InputError(
-            f"no files of STS{year}",
+            f"no files for STS{year}",
             where=given.name,
             why=f"expected STS{year}-en-test/STS.input.headlines.txt, STS20{year}.input.headlines.txt or STS.input.headlines.txt",
         )
@@ -80,7 +80,7 @@ def _graded(inputs: TextFile, grades: TextFile) -> list[Graded]:
             continue
         fields = line.split("\t")
         if len(fields) < 2:
-            raise InputError("a line has two sentences", where=inputs.at(number), why=f"found {len(fields)}")
+            raise InputError("a line must have two sentences", where=inputs.at(number), why=f"found {len(fields)}")
         first, second = (check_text(field, inputs, number, "sentence") for field in fields[:2])
         graded.append(Graded(str(number), first, second, grade))
     return graded

@@ -36,7 +36,9 @@ def read(given: Given) -> Evaluation:
         if not given.langs or set(pair.split("-")) <= set(given.langs):
             paths.setdefault(pair + ("-4b" if letter == "b" else ""), {})[half] = part
     if not paths:
-        raise InputError("no STS 2017 track of these languages", where=given.name, why=f"files: {', '.join(sorted(given.files)) or 'none'}")
+        raise InputError(
+            "no STS 2017 track for these languages", where=given.name, why=f"files: {', '.join(sorted(given.files)) or 'none'}"
+        )
     builder = EvaluationBuilder(given.name)
     for subset, halves in sorted(paths.items()):
         if len(halves) != 2:
@@ -61,7 +63,7 @@ def _graded(subset: str, inputs: TextFile, grades: TextFile) -> list[tuple[int, 
     for (number, pair), (_, score) in zip(pairs, scores, strict=False):
         fields = pair.split("\t")
         if len(fields) < 2:
-            raise InputError("a line has two sentences", where=inputs.at(number), why=f"found {len(fields)}")
+            raise InputError("a line must have two sentences", where=inputs.at(number), why=f"found {len(fields)}")
         if score.strip():
             first, second = (check_text(field, inputs, number, "sentence") for field in fields[:2])
             graded.append((number, first, second, _grade(score, grades, number)))
@@ -71,7 +73,7 @@ def _graded(subset: str, inputs: TextFile, grades: TextFile) -> list[tuple[int, 
 def _grade(score: str, part: TextFile, number: int) -> float:
     grade = finite(score)
     if grade is None or not 0 <= grade <= 5:
-        raise InputError("a grade is a number from 0 to 5", where=part.at(number), why=f"found {score!r}")
+        raise InputError("a grade must be a number from 0 to 5", where=part.at(number), why=f"found {score!r}")
     return grade
 
 

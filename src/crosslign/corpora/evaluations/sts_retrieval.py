@@ -20,7 +20,7 @@ def read(given: Given, *, pivot: str = "en", paraphrase: float = 4.0, split: str
         given.files: `sts_<lang>.tsv` by name.
         given.langs: languages, the pivot among them or not; all files, when empty.
         given.seed: draws order and choice.
-        pivot: the language that all others are paired with.
+        pivot: the language with which all others are paired.
         paraphrase: grade from which two sentences mean the same.
         split: name of the split.
 

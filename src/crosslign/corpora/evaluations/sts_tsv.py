@@ -32,7 +32,7 @@ def read(given: Given, *, pairs: LangPairs = (), split: str = "test") -> Evaluat
     for subset in dict.fromkeys([*(f"{lang}-{lang}" for lang in aligned), *pairs]):
         first, second = pair_of(subset)
         if first not in aligned or second not in aligned:
-            raise InputError(f"pair {subset!r} has a language that is not there", where=given.name, why=f"languages: {', '.join(aligned)}")
+            raise InputError(f"pair {subset!r} has a language without a file", where=given.name, why=f"languages: {', '.join(aligned)}")
         items = list(aligned[first])
         for index in evenly(len(items), given.limit):
             _add(builder, subset, items[index], aligned[first], aligned[second], paths[first], split)
@@ -48,7 +48,7 @@ def grade_of(items: Items, item: str, path: Path) -> float:
     number, row = items[item]
     grade = finite(row["score"])
     if grade is None or not 0 <= grade <= 5:
-        raise InputError("a grade is a number from 0 to 5", where=f"{path}:{number}", why=f"found {row['score']!r}")
+        raise InputError("a grade must be a number from 0 to 5", where=f"{path}:{number}", why=f"found {row['score']!r}")
     return grade
 
 

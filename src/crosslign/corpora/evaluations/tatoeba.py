@@ -37,9 +37,9 @@ def read(given: Given, *, first: Positive | None = None) -> Evaluation:
     lacking = [code for code in wanted if code not in chosen and normalise(code) not in map(normalise, chosen)]
     if lacking or not chosen:
         raise InputError(
-            f"no Tatoeba files of {', '.join(lacking) or 'any language'}",
+            f"no Tatoeba files for {', '.join(lacking) or 'any language'}",
             where=given.name,
-            why=f"languages there: {', '.join(sorted(paths)) or 'none'}",
+            why=f"languages with files: {', '.join(sorted(paths)) or 'none'}",
         )
     builder = EvaluationBuilder(given.name)
     bounds = [bound for bound in (first, given.limit) if bound is not None]

@@ -49,7 +49,7 @@ def read(given: Given, *, part: Literal["questions", "candidates"]) -> Evaluatio
     chosen = list(given.langs) or sorted(found)
     lacking = [lang for lang in chosen if lang not in found]
     if lacking or not chosen:
-        raise InputError(f"no file of {', '.join(lacking) or 'any language'}", where=given.name, why=f"found {', '.join(sorted(found))}")
+        raise InputError(f"no file for {', '.join(lacking) or 'any language'}", where=given.name, why=f"found {', '.join(sorted(found))}")
     sets = {}
     for lang in chosen:
         with in_form("LAReQA", found[lang].at()):
@@ -69,7 +69,7 @@ def _ask(builder: EvaluationBuilder, questions: Mapping[str, Mapping[str, _Quest
     every = {identity for asked in questions.values() for identity in asked}
     for lang, asked in questions.items():
         if lacking := every - set(asked):
-            raise InputError(f"question {min(lacking)!r} is not there in all languages", where=f"{name}, language {lang}")
+            raise InputError(f"question {min(lacking)!r} does not exist in all languages", where=f"{name}, language {lang}")
     for lang, asked in questions.items():
         for index in evenly(len(ids), limit):
             question = asked[ids[index]]
@@ -94,7 +94,7 @@ def _read(source: TextFile, lang: str) -> tuple[dict[str, str], dict[str, _Quest
             start = value(value(asked, "answers", place)[0], "answer_start", place)
             at = next((at for at, (low, high) in enumerate(breaks) if low <= start < high), None)
             if at is None:
-                raise InputError(f"the answer of question {identity!r} lies in no sentence", where=place, why=f"it begins at {start}")
+                raise InputError(f"the answer to question {identity!r} is in no sentence", where=place, why=f"it begins at {start}")
             questions[identity] = _Question(identity, value(asked, "question", place), ids[at], str(number))
     return sentences, questions
 

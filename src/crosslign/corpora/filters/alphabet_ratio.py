@@ -17,7 +17,7 @@ class AlphabetRatio(SideRule):
     Args:
         setting: the corpus.
         threshold: least share, 0 to 1.
-        exclude_whitespace: leave white space out of the whole.
+        exclude_whitespace: do not count white space.
     """
 
     def __init__(self, setting: Setting, *, threshold: Share = 0.75, exclude_whitespace: bool = False) -> None:

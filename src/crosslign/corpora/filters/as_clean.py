@@ -71,8 +71,8 @@ class AsClean(Filter):
         for name, values in self._measured(batch):
             borders = self._borders.get(name)
             if borders is None and not np.isnan(values).all():
-                do = "Add such sentences to it, or take the filter out"
-                raise InputError(f"the clean sample says nothing of the {name}", where=self._where, do=do)
+                do = "Add such sentences to it, or remove the filter"
+                raise InputError(f"the clean sample has no sentences to measure the {name}", where=self._where, do=do)
             for border in borders or ():
                 mask &= border.keep(values, batch, self._seen)
         self._seen += len(batch)
@@ -102,7 +102,9 @@ def _sides(setting: Setting, corpus: str) -> Sides:
     """
     rows = read_rows(setting.references[corpus])
     if (kind := kind_of(rows.column_names)) not in ("mono", "bitext"):
-        raise InputError(f"the corpus {corpus!r} is {kind}", where=f"{setting.where}: as_clean", do="Name a bitext, or single sentences")
+        raise InputError(
+            f"the corpus {corpus!r} has the kind {kind}", where=f"{setting.where}: as_clean", do="Name a bitext or a monolingual corpus"
+        )
     columns = [rows[name].to_pylist() for side in SIDES[kind] for name in reversed(side)]
     return Sides(*(columns if kind == "bitext" else [*columns, [None] * len(rows), [None] * len(rows)]))
 

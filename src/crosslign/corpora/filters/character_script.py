@@ -22,7 +22,7 @@ class CharacterScript(SideRule):
     Args:
         setting: the corpus.
         min_share: least share of alphabetic characters, 0 to 1.
-        scripts: scripts of a language in the place of all that it is written in, as Unicode calls them (`{sr: [Latin]}`).
+        scripts: scripts of a language, by their Unicode names, instead of all in which it is written (`{sr: [Latin]}`).
 
     Raises:
         InputError: no such script; names the nearest. A language without a script.
@@ -33,9 +33,9 @@ class CharacterScript(SideRule):
         self.min_share = min_share
         self._scripts = {lang: tuple(names) for lang, names in (scripts or {}).items()}
         if bare := [lang for lang, names in self._scripts.items() if not names]:
-            raise InputError(f"{bare[0]} has no script", where="character_script", do="Name one, or leave the language out of `scripts`")
+            raise InputError(f"{bare[0]} has no script", where="character_script", do="Name one, or remove the language from `scripts`")
         for name in {name for names in self._scripts.values() for name in names} - set(SCRIPT_NAMES):
-            raise InputError(f"no script is called {name!r}", where="character_script", why=nearest(name, sorted(SCRIPT_NAMES)))
+            raise InputError(f"unknown script {name!r}", where="character_script", why=nearest(name, sorted(SCRIPT_NAMES)))
 
     def _of(self, lang: str) -> tuple[str, ...]:
         """Return the scripts that a language may have here."""

@@ -32,8 +32,7 @@ class ExactDuplicate(Filter):
 
     Args:
         setting: the corpus; its references hold the rows of `corpora`.
-        compare: `key` compares letters and digits (case, width, spaces and punctuation do not count), `text` the text
-            as it stands.
+        compare: `key` compares letters and digits (case, width, spaces and punctuation do not count), `text` the unchanged text.
         corpora: ids of corpora whose rows are dropped, too.
 
     Raises:

@@ -108,9 +108,9 @@ def _choice(setting: Setting, among: Sequence[str] | None) -> list[str]:
     languages = {normalise(lang) for lang in among or setting.langs} & set(known)
     if len(languages) < 2 and among:
         raise InputError(
-            "language_id has fewer than two languages to choose between",
+            "language_id needs two or more languages to choose from",
             where=setting.where,
-            why=f"of {list(among)}, {sorted(languages)} are known",
+            why=f"known languages among {list(among)}: {sorted(languages)}",
         )
     return sorted(languages if len(languages) > 1 else languages | (set(XNLI_LANGUAGES) & set(known)))
 
@@ -132,8 +132,8 @@ def _fasttext(path: Path, where: str) -> _Identifier:
     except ImportError as error:
         raise InputError("fastText is not installed", where=f"{where}: language_id", do="pip install fasttext-predict") from error
     if not path.is_file():
-        advice = "Download lid.176.ftz or lid.176.bin of fastText, or leave `model` out"
-        raise InputError("the fastText model is not there", where=f"{where}: language_id", why=str(path), do=advice)
+        advice = "Download fastText's lid.176.ftz or lid.176.bin, or remove `model`"
+        raise InputError("the fastText model is missing", where=f"{where}: language_id", why=str(path), do=advice)
     model = fasttext.load_model(str(path))
 
     def identify(texts: list[str]) -> Iterable[tuple[str, float]]:

@@ -45,7 +45,9 @@ def files_of_split(parts: Sequence[TextFile], split: str, langs: Sequence[str], 
     chosen = list(langs) or sorted(found)
     lacking = [lang for lang in chosen if lang not in found]
     if lacking or not chosen:
-        raise InputError(f"no {split} file of {', '.join(lacking) or 'any language'}", where=where, why=f"found {', '.join(sorted(found))}")
+        raise InputError(
+            f"no {split} file for {', '.join(lacking) or 'any language'}", where=where, why=f"found {', '.join(sorted(found))}"
+        )
     return {lang: found[lang] for lang in chosen}
 
 
@@ -87,6 +89,6 @@ def _question(part: TextFile, number: int, record: dict[str, Any], asked: Mappin
         choices = [value(record, f"answer{letter}", place) for letter in "ABC"]
         right = int(key[:9]) - 1 if key is not None and key.isdecimal() else value(record, "label", place)
     if right not in range(len(choices)):
-        raise InputError("the label is none of the choices", where=place, why=f"found {right!r}, {len(choices)} choices")
+        raise InputError("the label is not one of the choices", where=place, why=f"found {right!r} for {len(choices)} choices")
     check_text(premise, part, number, "premise")
     return Question(number, f"{premise} {question}", [check_text(choice, part, number, "choice") for choice in choices], right)

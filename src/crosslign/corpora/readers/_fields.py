@@ -37,7 +37,7 @@ class Form:
     Attributes:
         kind: `mono`, `bitext` or `labelled`.
         columns: column of the corpus by field name.
-        labels: number by label name; without it a label is read as a number.
+        labels: number of each label by name; without it, labels are read as numbers.
         skip: values by field name; a record that has one of them is left out.
         skip_empty: leave records out whose text is empty, in place of refusing them.
         group_lines: rows of equal line number in the files are the same item.
@@ -67,11 +67,13 @@ class Form:
         """
         found = [*self.columns.values()]
         if twice := sorted({column for column in found if found.count(column) > 1}):
-            raise InputError(f"two fields become the column {twice[0]!r}", where=corpus, why=f"found {found}")
+            raise InputError(f"two fields fill the column {twice[0]!r}", where=corpus, why=f"found {found}")
         text = "text" if self.kind == "mono" else "a_text"
         if set(found) - set(KINDS.get(self.kind, ())) or text not in found:
             known = KINDS.get(self.kind, "not known")
-            raise InputError(f"columns of a {self.kind} corpus are {known}, {text} among them", where=corpus, why=f"found {sorted(found)}")
+            raise InputError(
+                f"columns of a {self.kind} corpus must be among {known}, and {text} is required", where=corpus, why=f"found {sorted(found)}"
+            )
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,7 @@ class _Row:
             return [float(self.form.labels[text])]
         value = finite(text)
         if value is None:
-            raise InputError(f"{column} is no number", where=part.at(number), why=f"found {text!r}")
+            raise InputError(f"{column} is not a number", where=part.at(number), why=f"found {text!r}")
         return [value] if column == "label" else value
 
 
@@ -134,7 +136,9 @@ def finite(text: str) -> float | None:
 def _sides(part: TextFile, langs: Sequence[str], corpus: str) -> tuple[str, str]:
     chosen = part.langs or langs
     if isinstance(chosen, str) or len(chosen) not in (1, 2):
-        raise InputError(f"{part.name} needs one language or two", where=corpus, why=f"found {chosen!r}", do="Name them in `file_langs`")
+        raise InputError(
+            f"{part.name} must have one or two languages", where=corpus, why=f"found {chosen!r}", do="Name them in `file_langs`"
+        )
     return chosen[0], chosen[-1]
 
 

@@ -52,7 +52,7 @@ def plain(found: Any, key: str, place: str) -> str:
         return found
     if isinstance(found, int | float) and not isinstance(found, bool):
         return repr(float(found)) if isinstance(found, float) else str(int(found))
-    raise InputError(f"key {key!r} holds no text and no number", where=place, why=f"found {str(found)[:60]}")
+    raise InputError(f"key {key!r} has neither text nor a number", where=place, why=f"found {str(found)[:60]}")
 
 
 @contextmanager
@@ -69,7 +69,7 @@ def in_form(of: str, place: str) -> Iterator[None]:
     try:
         yield
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        raise InputError(f"not in the form of {of}", where=place, why=f"{type(error).__name__} {error}") from error
+        raise InputError(f"not in the format of {of}", where=place, why=f"{type(error).__name__} {error}") from error
 
 
 def records(part: TextFile, keys: Sequence[str] = ()) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -128,5 +128,5 @@ def document(part: TextFile) -> Any:
         while chunk := stream.read(CHUNK):
             content += chunk
             if len(content) > LARGEST:
-                raise InputError(f"a JSON file of more than {LARGEST:,} bytes", where=part.at())
+                raise InputError(f"the JSON file has more than {LARGEST:,} bytes", where=part.at())
     return parse(content, part.at())

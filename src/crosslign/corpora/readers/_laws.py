@@ -56,6 +56,6 @@ def _classes(concepts: Sequence[str], source: TextFile, number: int) -> list[int
     classes = []
     for concept in concepts:
         if not str(concept).isdecimal() or not FIRST <= int(concept) <= LAST:
-            raise InputError(f"{concept!r} is no concept of level 1", where=source.at(number), why=f"they are {FIRST} to {LAST}")
+            raise InputError(f"{concept!r} is not a level 1 concept", where=source.at(number), why=f"expected {FIRST} to {LAST}")
         classes.append(int(concept) - FIRST)
     return sorted(classes)

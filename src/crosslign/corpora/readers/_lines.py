@@ -170,7 +170,7 @@ def _checked(block: bytes, part: TextFile, before: int, skip_broken: bool = Fals
     """Yield the lines of a block until a bad one, which is named; with `skip_broken`, which is None."""
     for number, raw in enumerate(BytesIO(block), before + 1):
         if len(raw) > LONGEST:
-            raise InputError(f"a line of more than {LONGEST:,} bytes", where=part.at(number), why="the file is not text in lines")
+            raise InputError(f"a line has more than {LONGEST:,} bytes", where=part.at(number), why="this is not a text file of lines")
         line = raw[:-1].removesuffix(b"\r") if raw.endswith(b"\n") else raw
         if skip_broken and (b"\0" in line or not _is_utf8(line)):
             yield None
@@ -229,7 +229,7 @@ def check_text(text: Any, source: Path | TextFile, number: int, what: str = "lin
     where = source.at(number) if isinstance(source, TextFile) else f"{source}:{number}"
     if isinstance(text, str):
         raise InputError(f"the {what} is empty", where=where)
-    raise InputError(f"the {what} is no text", where=where, why=f"found {text!r}"[:80])
+    raise InputError(f"the {what} is not text", where=where, why=f"found {text!r}"[:80])
 
 
 def first_missing(lines: Mapping[Path | TextFile, int]) -> str:

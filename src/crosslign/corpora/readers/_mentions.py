@@ -27,7 +27,7 @@ def query(context: Mapping[str, Any], mention: Mapping[str, Any], place: str) ->
             named = text[start:end]
             left, right = (BRACED.sub(r"(\1)", side) for side in (text[sentence["start"] : start], text[end : sentence["end"]]))
             return _one_line(f"{named}: {left} {{ {named} }} {right}")
-    raise InputError("a mention lies in no sentence", where=place, why=f"characters {start} to {end}")
+    raise InputError("a mention is in no sentence", where=place, why=f"characters {start} to {end}")
 
 
 def description(entity: Mapping[str, Any]) -> str:

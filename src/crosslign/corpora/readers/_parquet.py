@@ -33,7 +33,7 @@ def read_texts(path: Path, column: str, *beside: str, do: str = "") -> Iterator[
             names = [name.split(".") for name in (*beside, column)]
             kind = [_type(file.schema_arrow, name, path, do) for name in names][-1]
             if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-                raise InputError(f"column {column!r} holds no text", where=str(path), why=f"its type is {kind}", do=do)
+                raise InputError(f"column {column!r} is not text", where=str(path), why=f"its type is {kind}", do=do)
             for batch in file.iter_batches(ROWS, columns=[outer for outer, *_ in names]):
                 yield tuple(_inner(batch[outer], inner).to_pylist() for outer, *inner in names)
     except FileNotFoundError as error:

@@ -100,8 +100,8 @@ def named_parts(parts: Sequence[TextFile], name: re.Pattern[str], where: str) ->
         if match := name.search(bare_name(part.name)):
             first = found.setdefault(match.groups(), part)
             if first is not part:
-                do = "Name those of one set in `files`, or pack them by themselves"
-                raise InputError("two files for one place in the set", where=where, why=f"{first.name} and {part.name}", do=do)
+                do = "Name the files of only one set in `files`"
+                raise InputError("two files have the same role in the set", where=where, why=f"{first.name} and {part.name}", do=do)
     return found
 
 
@@ -146,7 +146,9 @@ def parts_of(
                 raise InputError(f"member {inside!r} is not in the archive", where=str(path), why=nearest(inside, members))
             parts.append(TextFile(f"{name}/{inside}", Path(path), inside, said.get(inside) or said.get(name) or known))
     if strange := [name for name in said if name not in names]:
-        raise InputError(f"`file_langs` names {strange[0]!r}, which is no file", where=where, why=nearest(strange[0], names))
+        raise InputError(
+            f"`file_langs` names {strange[0]!r}, which is not a file of the corpus", where=where, why=nearest(strange[0], names)
+        )
     return parts
 
 
@@ -164,5 +166,5 @@ def _named(member: Members, langs: Sequence[str], where: str) -> Iterator[tuple[
     for lang in langs:
         template = member.get(lang, member.get(ANY))
         if template is None:
-            raise InputError(f"no member is named for {lang!r}", where=where, why=f"found {sorted(member)}")
+            raise InputError(f"`member` names no file for {lang!r}", where=where, why=f"found {sorted(member)}")
         yield template.replace("{lang}", lang), (lang,)

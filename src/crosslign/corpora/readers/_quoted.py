@@ -1,4 +1,4 @@
-"""Separated columns whose fields may stand in double quotes and then hold delimiters and line ends (RFC 4180)."""
+"""Separated columns whose fields in double quotes may contain delimiters and line ends (RFC 4180)."""
 
 from __future__ import annotations
 

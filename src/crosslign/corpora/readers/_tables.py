@@ -46,9 +46,11 @@ def table_of(columns: Mapping[str, Sequence[Any] | pa.Array], kind: str) -> pa.T
             for field in SCHEMAS[kind]
         ]
     except UnicodeEncodeError as error:
-        raise InputError("a text with half a character", where=_first(columns, lambda text: not _whole(text)), why=str(error)) from error
+        raise InputError(
+            "a text contains half of a surrogate pair", where=_first(columns, lambda text: not _whole(text)), why=str(error)
+        ) from error
     if any(pa.types.is_string(array.type) and _holds_nul(array) for array in arrays):
-        raise InputError("a NUL character", where=_first(columns, lambda text: "\0" in text), why="no sentence holds one")
+        raise InputError("a NUL character", where=_first(columns, lambda text: "\0" in text), why="text cannot contain it")
     return pa.table(arrays, schema=SCHEMAS[kind])
 
 

@@ -35,7 +35,7 @@ class Handler(Generic[T]):
         self.root = self.root or tag
         self.path.append(tag)
         if len(self.path) > DEEPEST:
-            raise InputError(f"more than {DEEPEST} elements within each other")
+            raise InputError(f"elements are nested more than {DEEPEST} levels deep")
 
     def text(self, data: str) -> None:
         """Text within the elements of `path`."""
@@ -51,7 +51,7 @@ class Handler(Generic[T]):
         Raises:
             InputError: always.
         """
-        raise InputError(f"an entity {name!r} that the file does not define", why="definitions outside the file are not read")
+        raise InputError(f"the file does not define the entity {name!r}", why="definitions outside the file are not read")
 
     def refuse(self, name: str, *_: object) -> None:
         """Refuse an entity declaration.
@@ -59,7 +59,7 @@ class Handler(Generic[T]):
         Raises:
             InputError: always.
         """
-        raise InputError(f"the file declares an entity {name!r}", why="entities of a file's own can grow without bound")
+        raise InputError(f"the file declares an entity {name!r}", why="declared entities can expand without limit")
 
 
 def items(part: TextFile, handler: Handler[T]) -> Iterator[T]:
@@ -81,7 +81,7 @@ def items(part: TextFile, handler: Handler[T]) -> Iterator[T]:
                 parser.Parse(chunk, False)
                 held, ended = (0 if handler.ended > ended else held + len(chunk)), handler.ended
                 if held > LARGEST:
-                    raise InputError(f"a <{handler.item_tag}> of more than {LARGEST:,} bytes")
+                    raise InputError(f"a <{handler.item_tag}> has more than {LARGEST:,} bytes")
                 yield from handler.done
                 handler.done = []
             parser.Parse(b"", True)
@@ -91,4 +91,4 @@ def items(part: TextFile, handler: Handler[T]) -> Iterator[T]:
         raise InputError(error.what, where=error.where or part.at(parser.CurrentLineNumber), why=error.why, do=error.do) from error
     yield from handler.done
     if handler.root != handler.root_tag:
-        raise InputError(f"not a file of <{handler.root_tag}>", where=part.at(1), why=f"the outermost element is <{handler.root}>")
+        raise InputError(f"not a <{handler.root_tag}> file", where=part.at(1), why=f"the outermost element is <{handler.root}>")

@@ -37,7 +37,7 @@ def read(
         delimiter: one character.
         codes: name of the column of a language, where it is not its code.
         member: member of each file that is an archive.
-        skip_empty: leave sentences out that are empty, in place of refusing them.
+        skip_empty: leave out empty sentences, instead of refusing them.
 
     Raises:
         InputError: a language has no column, a wrong number of columns, an empty sentence (`file:line`).

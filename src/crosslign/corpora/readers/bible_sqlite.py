@@ -83,10 +83,10 @@ def read(
         InputError: no such member, table or version, or a language without versions.
     """
     if len(files) != 1:
-        raise InputError("a Bible is one file", where=corpus, why=f"found {sorted(files)}")
+        raise InputError("a Bible must be one file", where=corpus, why=f"found {sorted(files)}")
     lacking = [lang for lang in langs if not versions.get(lang)]
     if lacking:
-        raise InputError(f"no versions are named for {lacking[0]!r}", where=corpus, why=f"versions of {sorted(versions)} are")
+        raise InputError(f"`versions` names none for {lacking[0]!r}", where=corpus, why=f"found {sorted(versions)}")
     path = Path(next(iter(files.values())))
     lang_of = {letter: lang for lang in langs for letter in versions[lang]}
     with temporary_folder("crosslign-") as folder:
@@ -103,7 +103,7 @@ def _rows(database: Path, corpus: str, lang_of: Mapping[str, str], books: Sequen
         with closing(sqlite3.connect(f"{database.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             present = {row[0] for row in connection.execute("SELECT DISTINCT bbName FROM bible")}
             if lacking := sorted(set(lang_of) - present):
-                raise InputError(f"version {lacking[0]!r} is not there", where=str(database.name), why=f"found {sorted(present)}")
+                raise InputError(f"version {lacking[0]!r} is missing", where=str(database.name), why=f"found {sorted(present)}")
             for letter, book, chapter, verse, text in connection.execute(QUERY.format(",".join("?" * len(lang_of))), sorted(lang_of)):
                 if (wanted is None or book in wanted) and (cleaned := clean(text or "", lang_of[letter])):
                     group = f"{book}.{chapter}.{verse}"

@@ -43,10 +43,10 @@ def read(
         langs: as for `tsv`.
         columns: column of the corpus by column of the file; one inside another is written `translation.de`. A class is its number.
         kind: as for `tsv`, and so are labels, file_langs, skip, skip_empty and group_lines.
-        labels: number by label name; without it a label is read as a number.
+        labels: number of each label by name; without it, labels are read as numbers.
         file_langs: one or two languages by file name.
         skip: values by column; a row that has one of them is left out.
-        skip_empty: leave rows out that lack a text.
+        skip_empty: leave out rows without a text.
         group_lines: rows of equal number in the files are the same item in several languages.
 
     Raises:
@@ -61,7 +61,7 @@ def _records(part: TextFile, wanted: Sequence[str]) -> Iterator[tuple[int, list[
 
     suffix = part.path.suffix
     if suffix not in FORMATS:
-        raise InputError("not a file that this reader opens", where=part.at(), why=nearest(suffix, list(FORMATS)))
+        raise InputError("unknown file format", where=part.at(), why=nearest(suffix, list(FORMATS)))
     try:
         with TemporaryDirectory() as cache:  # it asks for one, and a job may not write into the user's
             rows = load_dataset(FORMATS[suffix], data_files=[escape(str(part.path))], split="train", streaming=True, cache_dir=cache)

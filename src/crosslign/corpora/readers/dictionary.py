@@ -25,7 +25,7 @@ def read(files: Mapping[str, Path], corpus: str, langs: Sequence[str], *, skip_b
         files: path by catalog name; `en-de.txt` and `muse_en-de.5000.txt` are English to German, a name without a pair takes `langs`.
         corpus: id of the corpus; row ids are `<corpus>:<file>:<line>`.
         langs: languages to read; files of others are passed over.
-        skip_broken: leave lines out that have not exactly two words, in place of refusing them.
+        skip_broken: leave out lines that do not have exactly two words, instead of refusing them.
 
     Raises:
         InputError: a line that has not exactly two words (`file:line`).
@@ -40,7 +40,7 @@ def _pair_of(name: str, langs: Sequence[str], corpus: str) -> tuple[str, str]:
         return found[1], found[2]
     if len(langs) != 2:
         raise InputError(
-            f"the languages of {name!r} are not known", where=corpus, do="Call the file `<from>-<to>.txt`, or give exactly two languages"
+            f"the languages of {name!r} are unknown", where=corpus, do="Name the file `<from>-<to>.txt`, or give exactly two languages"
         )
     return langs[0], langs[1]
 
@@ -56,5 +56,5 @@ def _rows(files: Mapping[str, Path], corpus: str, langs: Sequence[str], skip_bro
                 if skip_broken:
                     leave_out(BROKEN)
                     continue
-                raise InputError("a line has two words", where=f"{path}:{number}", why=f"found {len(words)}")
+                raise InputError("a line must have two words", where=f"{path}:{number}", why=f"found {len(words)}")
             yield f"{corpus}:{name}:{number}", a_lang, words[0], b_lang, words[1]

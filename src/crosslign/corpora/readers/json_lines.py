@@ -38,11 +38,11 @@ def read(
         langs: as for `tsv`.
         columns: column of the corpus by key; a key of an inner object is written `outer.inner`.
         kind: as for `tsv`, and so are labels, file_langs, member, skip, skip_empty and group_lines.
-        labels: number by label name; without it a label is read as a number.
+        labels: number of each label by name; without it, labels are read as numbers.
         file_langs: one or two languages by file name.
         member: member of each file that is an archive.
         skip: values by key; a record that has one of them is left out.
-        skip_empty: leave records out that lack a text.
+        skip_empty: leave out records without a text.
         group_lines: rows of equal line number in the files are the same item in several languages.
 
     Raises:

@@ -36,16 +36,16 @@ def read(
         files: path by catalog name; members of zip and tar archives count as files.
         corpus: id of the corpus; row ids are `<corpus>:<first file>:<line>`.
         langs: the two languages, first and second side.
-        sides: name of the file, or of the member, of each language whose name says no language.
-        codes: what stands for a language in the names, where that is not its code (`{zh: zh_CN}`).
-        skip_empty: leave lines out on which a side has no text, in place of refusing them.
-        skip_broken: leave lines out of which a side is not UTF-8 or holds NUL, in place of refusing them.
+        sides: file or member of each language, for names without a language.
+        codes: a language's name in file names, if it is not its code (`{zh: zh_CN}`).
+        skip_empty: leave out lines with an empty side, instead of refusing them.
+        skip_broken: leave out lines with a side that is not UTF-8 or has a NUL, instead of refusing them.
 
     Raises:
         InputError: a side is empty (`file:line`), or the files have unequal numbers of lines (both counts).
     """
     if len(langs) != 2:
-        raise InputError("a bitext has two languages", where=corpus, why=f"found {list(langs)}")
+        raise InputError("a bitext must have two languages", where=corpus, why=f"found {list(langs)}")
     parts = all_parts(files)
     first, second = (part_of(parts, lang, (sides or {}).get(lang, ""), (codes or {}).get(lang, lang), corpus) for lang in langs)
     number = 1
@@ -71,10 +71,13 @@ def part_of(parts: Sequence[TextFile], lang: str, name: str, code: str, corpus: 
     """
     found = [part for part in parts if (name in (part.name, part.member) if name else bare_name(part.name).endswith(f".{code}"))]
     if len(found) != 1:
-        wanted = f"one file must be called {name}" if name else f"one file must end in .{code}"
+        wanted = f"exactly one file must have the name {name}" if name else f"exactly one file name must end in .{code}"
         why = f"found {[part.name for part in found]} among {[part.name for part in parts]}"
         raise InputError(
-            wanted, where=corpus, why=why, do="Name the file of each language in `sides`, or what stands for it in the names in `codes`"
+            wanted,
+            where=corpus,
+            why=why,
+            do="Name the file of each language in `sides`, or the code that file names have for it in `codes`",
         )
     return found[0]
 

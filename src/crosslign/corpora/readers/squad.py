@@ -51,7 +51,7 @@ def read(
 def _rows(part: TextFile, corpus: str, langs: Sequence[str], answer: str) -> Iterator[tuple[str, ...]]:
     said = part.langs or tuple(langs)
     if len(said) != 1:
-        raise InputError(f"the language of {part.name!r} is not known", where=corpus, do="Name it in `file_langs`")
+        raise InputError(f"the language of {part.name!r} is unknown", where=corpus, do="Name it in `file_langs`")
     if said[0] not in langs:
         return
     with in_form("SQuAD", part.at()):
@@ -61,7 +61,7 @@ def _rows(part: TextFile, corpus: str, langs: Sequence[str], answer: str) -> Ite
                 start = int(answers[0]["answer_start"])
                 if not 0 <= start < len(text):
                     why = f"question {question['id']}: character {start:,} of {len(text):,}"
-                    raise InputError("an answer that begins outside its paragraph", where=part.at(), why=why)
+                    raise InputError("an answer begins outside its paragraph", where=part.at(), why=why)
                 sentence = "" if answer == "paragraph" else _sentence_at(paragraph, start)
                 found = {"sentence": sentence, "paragraph": text, "sentence_and_paragraph": (sentence + text).replace("\n", "")}[answer]
                 asked, told = " ".join(question["question"].split()), " ".join(found.split())

@@ -34,8 +34,8 @@ def read(
         langs: languages to read.
         file_langs: language by file name; needed when there are several languages.
         member: member of each file that is an archive; `{lang}` in it stands for each language.
-        skip_empty: leave lines without text out (CC-100 parts its documents by them) in place of refusing them.
-        skip_broken: leave lines out that are not UTF-8 or hold NUL, in place of refusing them.
+        skip_empty: leave out empty lines (CC-100 separates documents by them), instead of refusing them.
+        skip_broken: leave out lines that are not UTF-8 or have a NUL, instead of refusing them.
 
     Raises:
         InputError: an empty line, or a file whose language nobody said.
@@ -44,7 +44,7 @@ def read(
     for part in parts:
         said = part.langs or tuple(langs)
         if len(said) != 1:
-            raise InputError(f"the language of {part.name!r} is not known", where=corpus, do="Name it in `file_langs`")
+            raise InputError(f"the language of {part.name!r} is unknown", where=corpus, do="Name it in `file_langs`")
         if said[0] in langs:
             yield from _tables(part, corpus, said[0], skip_empty, skip_broken)
 

@@ -47,13 +47,13 @@ def read(
         InputError: not TMX, an entity declaration, bytes that are no text (`file:line`), a bitext without two languages.
     """
     if kind == "bitext" and len(langs) != 2:
-        raise InputError("a bitext has two languages", where=corpus, why=f"found {list(langs)}")
+        raise InputError("a bitext must have two languages", where=corpus, why=f"found {list(langs)}")
     if member is None:
         parts = [part for part in all_parts(files) if not part.member or bare_name(part.member).endswith(".tmx")]
     else:
         parts = parts_of(files, langs, member, None, corpus)
     if not parts:
-        raise InputError("no member is TMX", where=corpus, why=f"found {sorted(files)}")
+        raise InputError("no member is a TMX file", where=corpus, why=f"found {sorted(files)}")
     if kind == "bitext":
         yield from tables(_pairs(parts, corpus, langs), "bitext", ("id", "a_lang", "a_text", "b_lang", "b_text"))
     else:

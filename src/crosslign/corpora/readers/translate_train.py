@@ -46,18 +46,18 @@ def read(
         files: path by catalog name, read in that order.
         corpus: id of the corpus; row ids are `<corpus>:<file>:<line>`, with `.<language>` behind for an original pair.
         langs: languages to read; with `original` among them original pairs are read too.
-        file_langs: language of the translations by file name; files of languages that nobody asked for are passed over.
+        file_langs: language of the translations by file name; files of other languages are skipped.
         original: language of the original pairs.
-        labels: number by label name; without it a label is read as a number.
+        labels: number of each label by name; without it, labels are read as numbers.
         skip: texts that are placeholders (`NS` of PAWS-X); a pair with one of them is left out.
-        skip_empty: leave pairs out that lack a text, in place of refusing them.
+        skip_empty: leave out pairs without a text, instead of refusing them.
         skip_broken: leave lines out that have not five columns or no label of `labels` (the files of PAWS-X have some).
 
     Raises:
         InputError: a line has not five columns, an unknown label, an empty text (`file:line`), a file of no known language.
     """
     if unknown := [name for name in files if name not in file_langs]:
-        raise InputError(f"the language of {unknown[0]!r} is not known", where=corpus, do="Name it in `file_langs`")
+        raise InputError(f"the language of {unknown[0]!r} is unknown", where=corpus, do="Name it in `file_langs`")
     parts = [part for part in parts_of(files, langs, None, file_langs, corpus) if part.langs[0] in langs]
     columns = ("id", "a_lang", "a_text", "b_lang", "b_text", "label", "group")
     reader = _Reader(corpus, original if original in langs else "", labels, frozenset(skip), skip_empty, skip_broken)
@@ -103,7 +103,7 @@ class _Reader:
             return float(self.labels[text])
         value = finite(text)
         if value is None:
-            raise InputError("label is no number", where=part.at(number), why=f"found {text!r}")
+            raise InputError("label is not a number", where=part.at(number), why=f"found {text!r}")
         return value
 
     def _pair(

@@ -40,14 +40,14 @@ def read(
         langs: the language of all sentences.
         columns: names of the columns of premise, entailed and contradicting sentence.
         member: member of each file that is an archive.
-        skip_empty: leave triplets out that lack a sentence, in place of refusing them.
-        skip_broken: leave triplets out that have another number of columns.
+        skip_empty: leave out triplets without a sentence, instead of refusing them.
+        skip_broken: leave out triplets with another number of columns.
 
     Raises:
         InputError: a column is missing, a wrong number of columns, an empty sentence, broken quoting (`file:line`).
     """
     if len(langs) != 1:
-        raise InputError("triplets are of one language", where=corpus, why=f"found {list(langs)}")
+        raise InputError("triplets must have one language", where=corpus, why=f"found {list(langs)}")
     order = ("id", "a_lang", "a_text", "b_lang", "b_text", "label", "group")
     parts = parts_of(files, langs, member, None, corpus)
     rows = (row for part in parts for row in _rows(part, corpus, langs[0], columns, skip_empty, skip_broken))

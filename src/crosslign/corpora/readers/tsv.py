@@ -60,15 +60,15 @@ def read(
             score (bitext), label, group (labelled), lang (any: the row's language; rows of others are left out).
         kind: `mono`, `bitext` or `labelled`.
         delimiter: one character.
-        quoting: fields may stand in double quotes and then hold delimiters and line ends (RFC 4180).
+        quoting: fields in double quotes may contain delimiters and line ends (RFC 4180).
         header: the first line names the columns.
         ragged: rows may have more columns or fewer than the first, if those to take are there (STS benchmark: some rows name sources).
-        labels: number by label name; without it a label is read as a number.
+        labels: number of each label by name; without it, labels are read as numbers.
         file_langs: one or two languages by file name, where `langs` does not hold for all files.
         member: member of each file that is an archive; `{lang}` in it stands for each language.
         skip: values by column; a row that has one of them is left out (SNLI's label `-`, the placeholder `NS` of PAWS-X).
-        skip_empty: leave rows out that lack a text, in place of refusing them.
-        skip_broken: leave rows out that have another number of columns, or whose label or score cannot be read.
+        skip_empty: leave out rows without a text, instead of refusing them.
+        skip_broken: leave out rows with another number of columns, or with an unreadable label or score.
         group_lines: rows of equal line number in the files are the same item in several languages.
 
     Raises:

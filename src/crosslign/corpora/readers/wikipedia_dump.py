@@ -47,7 +47,7 @@ def read(files: Mapping[str, Path], corpus: str, langs: Sequence[str], *, min_wo
         ResourceError: one of the processes died.
     """
     if len(langs) != 1:
-        raise InputError("articles are of one language", where=corpus, why=f"found {list(langs)}")
+        raise InputError("articles must have one language", where=corpus, why=f"found {list(langs)}")
     articles = (table for name, path in files.items() for table in _articles(TextFile(name, Path(path)), corpus))
     for table in _parsed(articles, corpus, langs[0], min_words, threads):
         yield from pieces(table, ROWS) if table.num_rows else ()

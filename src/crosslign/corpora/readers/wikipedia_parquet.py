@@ -38,7 +38,7 @@ def read(
         InputError: several languages, a file that is not Parquet, a column that is missing, or one of texts that holds none.
     """
     if len(langs) != 1:
-        raise InputError("articles are of one language", where=corpus, why=f"found {list(langs)}")
+        raise InputError("articles must have one language", where=corpus, why=f"found {list(langs)}")
     rows = (row for name, path in files.items() for row in _rows(name, Path(path), corpus, langs[0], min_words, columns))
     yield from tables(rows, "mono", ("id", "lang", "text"))
 

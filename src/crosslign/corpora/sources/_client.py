@@ -51,7 +51,7 @@ def _certificates() -> ssl.SSLContext | bool:
         return ssl.create_default_context(capath=path) if os.path.isdir(path) else ssl.create_default_context(cafile=path)  # noqa: PTH112
     except OSError as error:
         why = f"{path}: {error.strerror or error}"
-        raise InputError("the certificates cannot be read", where=name, why=why, do="Name a file of certificates in PEM form") from error
+        raise InputError("the certificates cannot be read", where=name, why=why, do="Name a certificate file in PEM format") from error
 
 
 @contextmanager
@@ -75,7 +75,7 @@ def client(where: str) -> Iterator[httpx2.Client]:
         with opened:
             yield opened
     except httpx2.InvalidURL as error:
-        raise InputError(f"{where!r} is no address", why=str(error)) from error
+        raise InputError(f"{where!r} is not an address", why=str(error)) from error
     except httpx2.HTTPError as error:
         raise _explained(error, where) from error
 
@@ -88,12 +88,12 @@ def _explained(error: httpx2.HTTPError, where: str) -> NetworkError:
         asked = where
     host, why = urlsplit(asked).hostname or where, f"{type(error).__name__} {error}".strip()
     if "CERTIFICATE_VERIFY_FAILED" in why:
-        do = "If your site's proxy signs for other hosts, name its certificates (a file in PEM form) in SSL_CERT_FILE or REQUESTS_CA_BUNDLE"
+        do = "If your site's proxy signs for other hosts, set SSL_CERT_FILE or REQUESTS_CA_BUNDLE to a PEM file of its certificates"
         return NetworkError(f"the certificate of {host} cannot be verified", where=where, why=why, do=do)
     if isinstance(error, httpx2.TooManyRedirects):
-        return NetworkError(f"{host} redirects in a circle", where=where, why=why)
+        return NetworkError(f"{host} redirects in a loop", where=where, why=why)
     named = [name for name in PROXIES if os.environ.get(name) or os.environ.get(name.lower())]
-    do = f"{' and '.join(named)} names a proxy for all hosts; NO_PROXY lists hosts without it" if named else ""
+    do = f"{' and '.join(named)} sets a proxy for all hosts; list hosts that need none in NO_PROXY" if named else ""
     return TransientError(f"{host} could not be reached", where=where, why=why, do=do)
 
 
@@ -138,8 +138,8 @@ def check_status(response: httpx2.Response, where: str, what: str, *, limits: bo
     if status in BROKEN:
         raise TransientError(f"{what} could not be fetched", retry_after=said, **known)
     if status in SIGN_IN:
-        do = "Sign in to your network, or give its proxy the name and password, then run the same command again"
-        raise NetworkError(f"{what} could not be fetched: the network wants you to sign in first", do=do, **known)
+        do = "Sign in to your network, or put user and password into the proxy's address, then run the same command again"
+        raise NetworkError(f"{what} could not be fetched: the network requires you to sign in", do=do, **known)
     if status in (401, 403):
         do = "The publisher may ask you to register or to accept terms: open the address in a browser, and put the file into a mirror"
         raise NetworkError(f"{what} could not be fetched", where=where, why=f"the server answered {status} {response.reason_phrase}", do=do)

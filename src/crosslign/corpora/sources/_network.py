@@ -46,7 +46,7 @@ def require_network(name: str, where: str) -> None:
     """Raise `NetworkError` at once when the network is forbidden."""
     if is_offline():
         raise NetworkError(
-            f"{name} is not here and the network is switched off", where=where, why=f"{OFFLINE_VARIABLE}={os.environ[OFFLINE_VARIABLE]}"
+            f"{name} is missing, and the network is switched off", where=where, why=f"{OFFLINE_VARIABLE}={os.environ[OFFLINE_VARIABLE]}"
         )
 
 

@@ -21,7 +21,7 @@ SHORT = re.compile(r"[0-9a-f]{7,39}")
 """The beginning of a commit's name, where nobody has the whole one."""
 NO_HUB = "missing the 'X-Repo-Commit' header"
 """What the client says of an answer that is none of a hub's."""
-PORTAL = "Open the hub's page in a browser: your network may want you to sign in first; if HF_ENDPOINT is set, fix it"
+PORTAL = "Open the hub's page in a browser: your network may require you to sign in; if HF_ENDPOINT is set, check it"
 SHA256, SHA1 = re.compile(r"[0-9a-f]{64}"), re.compile(r"[0-9a-f]{40}")
 """Names of files in the hub's cache: large ones are called by their SHA-256, small ones by Git's SHA-1."""
 XET = "Set HF_HUB_DISABLE_XET=1 to fetch by plain HTTP, then run the same command again"
@@ -45,13 +45,15 @@ def as_fetched(file: Path) -> Path:
     """
     kept = file.resolve()
     if why := damage(file):
-        do = f"Remove {kept}, then run the same command again with network"
+        do = f"Remove {kept}, then run the same command again on a machine with network"
         raise InputError("a file in the hub's cache is damaged", where=str(file), why=why, do=do)
     if SHA1.fullmatch(kept.name):
         content = kept.read_bytes()
         sums = [hashlib.sha1(head + content, usedforsecurity=False).hexdigest() for head in (b"blob %d\0" % len(content), b"")]
         if kept.name not in sums:
-            log.warning("%s is not called by its SHA-1 in the hub's cache: where no mirror does so, remove %s", file, kept)
+            log.warning(
+                "the content of %s differs from its SHA-1 in the hub's cache: unless a mirror names files otherwise, remove %s", file, kept
+            )
     return file
 
 
@@ -82,13 +84,13 @@ def hub_error(
     if not known and not _of_web_client(error):
         return None
     if NO_HUB in why or status in SIGN_IN:
-        lost, do = f"{lost}: something else answers in its place", PORTAL
+        lost, do = f"{lost}: another server answered in its place", PORTAL
     elif isinstance(error, hub.GatedRepoError):
-        do = "Sign in to the hub, agree to the terms on the repository's page there, and set HF_TOKEN to a token of yours"
+        do = "Sign in to the hub, accept the terms on the repository's page, and set HF_TOKEN to your token"
     elif status == 401:
-        do = "The name may be misspelt, or the repository private: HF_TOKEN names a token that may read it"
+        do = "Check the name; if the repository is private, set HF_TOKEN to a token with read access"
     elif "CERTIFICATE_VERIFY_FAILED" in why:
-        do = "Where your site's proxy signs for others, name its certificates (a file in PEM form) in SSL_CERT_FILE"
+        do = "If your site's proxy signs for other hosts, set SSL_CERT_FILE to a PEM file of its certificates"
     elif not status and not isinstance(error, hub.OfflineModeIsEnabled) and not is_offline():
         return TransientError(lost, where=where, why=why, do=do)  # the line went dead
     return NetworkError(lost, where=where, why=why, do=do)
@@ -137,7 +139,7 @@ def snapshot(what: str, repository: str, revision: str | None, patterns: Sequenc
     from huggingface_hub import snapshot_download
 
     at = revision or "main"
-    do = f"With network run `hf download {repository} --revision {at}` into the same HF_HOME, or name a folder"
+    do = f"On a machine with network, run `hf download {repository} --revision {at}` with the same HF_HOME, or name a folder"
     try:
         commit = commit_of(repository, revision)
         folder = Path(snapshot_download(repository, revision=commit, allow_patterns=list(patterns), local_files_only=is_offline()))

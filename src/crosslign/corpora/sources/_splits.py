@@ -14,7 +14,9 @@ from crosslign.errors import InputError
 from crosslign.files.checksums import copy_summed, sha256_file
 
 ROWS = 8192
-PART = "Remove the repository from the hub's cache and run the same command again; if its parts differ on the hub, name one file by `path`"
+PART = (
+    "Remove the repository from the hub's cache and run the same command again; if its parts differ on the hub, name one file with `path`"
+)
 
 
 def files_of(listed: Sequence[str], name: str, split: str, where: str) -> list[str]:
@@ -43,7 +45,7 @@ def files_of(listed: Sequence[str], name: str, split: str, where: str) -> list[s
         return found
     what = f"split {split!r} of {name!r}" if name else f"split {split!r}"
     if found:
-        why, do = f"found in {sorted({str(PurePath(path).parent) for path in found})[:8]}", "Say which by `name`"
+        why, do = f"found in {sorted({str(PurePath(path).parent) for path in found})[:8]}", "Choose one with `name`"
     else:
         why = f"its Parquet files: {parquet[:8]}" if parquet else "it has no Parquet files"
         do = "Correct `name` or `split`; if the hub converts the data set, its files are on the branch refs/convert/parquet"
@@ -88,4 +90,4 @@ def _usable(path: str) -> Iterator[None]:
         if getattr(error, "errno", None):  # of the disk
             raise
         why = str(error).splitlines()[0].rstrip(".")
-        raise InputError("a part of the split cannot be joined to the others", where=path, why=why, do=PART) from error
+        raise InputError("a part of the split cannot be joined with the others", where=path, why=why, do=PART) from error

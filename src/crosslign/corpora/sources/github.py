@@ -46,7 +46,7 @@ def _archive(source: Mapping[str, Any], folder: Path) -> Path:
                 member_names(part)
             except InputError as error:
                 part.unlink()
-                what = f"the archive of {source['github']} came damaged"
+                what = f"the archive of {source['github']} is damaged"
                 raise TransientError(what, where=f"{ARCHIVES}{at['path']}", why=error.why) from error
             part.replace(archive)
     return archive

@@ -41,7 +41,7 @@ def wanted(source: Mapping[str, Any], file: Mapping[str, Any]) -> dict[str, str]
             first, second = sorted(found.groups()) if found[2] else found.groups()
             return {"corpus": source["opus"], "version": source["version"], "source": first, "target": second, "preprocessing": form}
     raise InputError(
-        f"{file['name']!r} is no file of OPUS", where=f"opus:{source['opus']}", why="allowed: en-fr.txt.zip, en-fr.tmx.gz, fr.txt.gz"
+        f"{file['name']!r} is not a file of OPUS", where=f"opus:{source['opus']}", why="allowed: en-fr.txt.zip, en-fr.tmx.gz, fr.txt.gz"
     )
 
 
@@ -75,7 +75,7 @@ def asked(query: Wanted, api: str) -> list[dict[str, Any]]:
             check_status(response, api, "the list of OPUS")
         return [dict(resource) for resource in response.json()["corpora"]]
     except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
-        raise NetworkError("OPUS did not answer as its API does", where=api, why=f"status {response.status_code}") from error
+        raise NetworkError("the answer of OPUS is not in the format of its API", where=api, why=f"status {response.status_code}") from error
 
 
 def _latest(query: Wanted) -> dict[str, str]:
@@ -100,7 +100,7 @@ def _absent(query: Wanted, where: str) -> InputError:
     if rows := catalogued({"corpus": query["corpus"], "preprocessing": query["preprocessing"]}):
         pairs = sorted({f"{row['source']}-{row['target']}" for row in rows if query["source"] in (row["source"], row["target"])})
         return InputError("OPUS has no such pair of languages", where=where, why=nearest(f"{query['source']}-{query['target']}", pairs))
-    return InputError("OPUS has no such corpus", where=where, why="names count by case: ParaCrawl, CCMatrix, News-Commentary")
+    return InputError("OPUS has no such corpus", where=where, why="names are case-sensitive: ParaCrawl, CCMatrix, News-Commentary")
 
 
 def find(source: Mapping[str, Any], file: Mapping[str, Any]) -> str:
@@ -123,7 +123,7 @@ def find(source: Mapping[str, Any], file: Mapping[str, Any]) -> str:
         raise _absent(query, where)
     address = str(exact[0].get("url", ""))
     if not address.startswith(("https://", "http://")):
-        raise NetworkError("OPUS gave no address", where=where, why=f"found {address!r}")
+        raise NetworkError("OPUS returned no address", where=where, why=f"found {address!r}")
     return address
 
 

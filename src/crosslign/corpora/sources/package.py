@@ -32,7 +32,7 @@ def target_flags(wheel: str) -> list[str]:
     """
     parts = wheel.removesuffix(".whl").split("-")
     if not wheel.endswith(".whl") or len(parts) not in (5, 6):
-        raise InputError(f"{wheel!r} is no name of a wheel", why="expected {name}-{version}-{python}-{abi}-{platform}.whl")
+        raise InputError(f"{wheel!r} is not the name of a wheel", why="expected {name}-{version}-{python}-{abi}-{platform}.whl")
     python, abi, platform = (tag.split(".") for tag in parts[-3:])
     if platform == ["any"]:
         return []
@@ -50,10 +50,10 @@ def _failure(name: str, where: str, said: str) -> NetworkError:
     """Return the error for what pip said: both hashes when these differ, else its last words."""
     expected, got = re.search(r"Expected sha256 (\w{64})", said), re.search(r"Got\s+(\w{64})", said)
     if expected and got:
-        return WrongError(f"pip got another {name}", where=where, why=f"expected sha256 {expected[1]}, found {got[1]}")
+        return WrongError(f"pip downloaded a different {name}", where=where, why=f"expected sha256 {expected[1]}, found {got[1]}")
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     kind = TransientError if PASSING.search(said) else NetworkError
-    return kind(f"pip could not get {name}", where=where, why=" | ".join(lines[-4:]))
+    return kind(f"pip could not download {name}", where=where, why=" | ".join(lines[-4:]))
 
 
 @SOURCES.register(version=1)

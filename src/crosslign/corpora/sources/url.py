@@ -155,7 +155,7 @@ def _span_of(response: httpx2.Response, file: Mapping[str, Any], url: str, dest:
         raise TransientError(
             f"{dest.name} could not be resumed",
             where=url,
-            why=f"{have:,} bytes are here, the server answered {response.status_code} {said!r}",
+            why=f"{have:,} bytes were here, and the server answered {response.status_code} {said!r}",
         )
     return have, total
 
@@ -170,7 +170,7 @@ def _packing(response: httpx2.Response, file: Mapping[str, Any], url: str) -> st
     if packing in ("", "identity") or (packing in ("gzip", "x-gzip") and str(file["name"]).endswith((".gz", ".tgz"))):
         return ""  # some servers say so of the packed file itself
     if packing not in UNPACKED:
-        raise NetworkError(f"the server sent {file['name']} packed as {packing!r}", where=url, why="it was asked for as it is")
+        raise NetworkError(f"the server sent {file['name']} compressed as {packing!r}", where=url, why="the request excluded compression")
     return packing
 
 
@@ -194,11 +194,11 @@ def _unpacked(packed: Iterator[bytes], file: Mapping[str, Any], url: str) -> Ite
                 stream = zlib.decompressobj(form)
             else:
                 chunk = next(packed, b"")
-        why = "" if stream.eof else "its packing ends before it is whole"
+        why = "" if stream.eof else "its compressed data are truncated"
     except zlib.error as error:
         why = str(error)
     if why:
-        raise TransientError(f"{file['name']} came damaged", where=url, why=why)
+        raise TransientError(f"the download of {file['name']} is damaged", where=url, why=why)
 
 
 def is_page(begins: bytes) -> bool:
@@ -219,7 +219,7 @@ def _refuse_page(begins: bytes, said: str, file: Mapping[str, Any], url: str) ->
     """
     called = said.lower().startswith(("text/html", "application/xhtml")) and not begins.startswith((*MAGIC, b"PK", b"PAR1"))
     if (called or is_page(begins)) and not str(file["name"]).endswith((".html", ".htm", ".xml")):
-        do = "Open the address in a browser to see what it wants: your network, or the publisher, may ask you to sign in or to agree"
+        do = "Open the address in a browser: your network or the publisher may ask you to sign in or to accept terms"
         raise NetworkError(f"the server sent a web page in place of {file['name']}", where=url, do=do)
     if NOTICE.match(said.lower()) and begins.lstrip()[:1] in (b"{", b"<") and str(file["name"]).endswith(PLAIN):
         raise NetworkError(
@@ -231,7 +231,7 @@ def _check_length(total: int | None, file: Mapping[str, Any], url: str) -> None:
     """Refuse a file of another length than the catalog's before its first byte comes, where no hash decides."""
     if file.get("sha256") or not total:  # an empty answer is none
         return
-    what, expected = f"{file['name']} is not what the catalog says", None if "head" in file else file.get("bytes")
+    what, expected = f"{file['name']} differs from the catalog's entry", None if "head" in file else file.get("bytes")
     if expected is not None and total != expected:
         raise TransientError(what, where=url, why=f"expected {number_of(expected, 'byte')}, found {total:,}")
     if expected is None and (why := off(total, file)):
@@ -266,7 +266,9 @@ def _receive(response: httpx2.Response, file: Mapping[str, Any], url: str, dest:
             progress.add(len(chunk))
             chunk = None if "head" in file and progress.done == end else next(chunks, None)
     if end is not None and progress.done != end:
-        raise TransientError(f"{file['name']} broke off", where=url, why=f"{progress.done:,} of {number_of(end, 'byte')} came")
+        raise TransientError(
+            f"the download of {file['name']} broke off", where=url, why=f"{progress.done:,} of {number_of(end, 'byte')} arrived"
+        )
     if not progress.done and file.get("bytes") != 0:
         raise TransientError(f"the server sent nothing in place of {file['name']}", where=url)
     return digest.hexdigest()

@@ -22,5 +22,5 @@ def language_in(name: str, form: str) -> str:
     """
     found = re.fullmatch(re.escape(form).replace(PLACE, CODE), name)
     if not found:
-        raise InputError(f"{name!r} says no language", why=f"expected {form}")
+        raise InputError(f"{name!r} names no language", why=f"expected {form}")
     return found[1]

@@ -63,4 +63,4 @@ def archive(name: str, members: Mapping[str, bytes]) -> bytes:
         return _zip(members)
     if ".tar" in name or name.endswith((".tgz", ".tbz2", ".txz")):
         return packed(name, _tar(members))
-    raise InputError(f"{name!r} is no archive", why="allowed: .zip, .whl, .tar, .tar.gz, .tar.bz2, .tar.xz, .tar.zst")
+    raise InputError(f"{name!r} is not an archive", why="allowed: .zip, .whl, .tar, .tar.gz, .tar.bz2, .tar.xz, .tar.zst")

@@ -101,7 +101,7 @@ def _phrases(path: Path) -> list[dict[str, str]]:
             langs = fields
             continue
         if len(fields) != len(langs) or any(text and text.count(NUMBER) != 1 for text in fields) or (not phrases and not all(fields)):
-            raise InputError(f"a line has {number_of(len(langs), 'phrase')}, each with one {NUMBER}", where=f"{path}:{number}")
+            raise InputError(f"a line must have {number_of(len(langs), 'phrase')}, each with one {NUMBER}", where=f"{path}:{number}")
         phrases.append({lang: text for lang, text in zip(langs, fields, strict=True) if text})
     return phrases
 
@@ -172,7 +172,7 @@ def triplets_of(sentences: Sequence[Mapping[str, str]]) -> list[Triplet]:
     usable = [s for s, role in zip(sentences, roles, strict=True) if role in NLI_COLUMNS] if any(roles) else list(sentences)
     found = [Triplet(usable[at], usable[at + 1], usable[at + 2]) for at in range(0, len(usable) - 2, 3)]
     if not found:
-        raise InputError("synthetic data need sentences", why="three make a triplet")
+        raise InputError("too few sentences for synthetic data", why="a triplet needs three")
     return found
 
 

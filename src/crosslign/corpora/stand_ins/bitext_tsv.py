@@ -26,6 +26,6 @@ def content(name: str, sentences: Sequence[Mapping[str, str]]) -> bytes:
     """
     found = NAME.fullmatch(name)
     if not found:
-        raise InputError(f"{name!r} says no languages", why="expected …<a>-<b>.tsv")
+        raise InputError(f"{name!r} names no languages", why="expected …<a>-<b>.tsv")
     rows = ["\t".join(pair_in(sentence, found[1], found[2])) for sentence in sentences]
     return lines([row for at in range(0, len(rows), BREAK) for row in (*rows[at : at + BREAK], "\t")] + [BROKEN])

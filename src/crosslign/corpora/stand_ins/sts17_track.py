@@ -24,7 +24,7 @@ def content(name: str, sentences: Sequence[Mapping[str, str]]) -> bytes:
     graded = graded_of(sentences)[:PAIRS]
     match = NAME.fullmatch(name)
     if not match:
-        raise InputError(f"{name!r} is no file of a track", why="expected names like STS.input.track5.en-en.txt")
+        raise InputError(f"{name!r} is not a file of a track", why="expected names like STS.input.track5.en-en.txt")
     first, second = COLUMNS.get(match[4]) or match[4].split("-")
     if match[1] == "gs":
         rows = [f"{pair.grade:.1f}" for pair in graded]

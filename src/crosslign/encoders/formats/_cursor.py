@@ -43,7 +43,7 @@ class Cursor:
     def span(self, start: int, size: int, what: str) -> Bytes:
         """Return the bytes [start, start + size), wherever the cursor stands."""
         if start < 0 or size < 0 or start + size > len(self.data):
-            raise self.error(f"{what} lies outside the file", f"bytes {start:,} to {start + size:,} of {len(self.data):,}")
+            raise self.error(f"{what} is outside the file", f"bytes {start:,} to {start + size:,} of {len(self.data):,}")
         return self.data[start : start + size]
 
     def take(self, size: int, what: str) -> Bytes:

@@ -70,11 +70,11 @@ def read_header(cursor: Cursor) -> Header:
     header = Header(hidden, layers, heads, intermediate, vocabulary, positions, types, epsilon)
     shape = (hidden, layers, heads, intermediate, vocabulary, positions, types)
     if min(shape) < 1 or max(shape) > len(cursor.data) or header.hidden % header.heads:
-        raise cursor.error("the header gives an impossible shape", f"found {header}")
+        raise cursor.error("the header has an impossible shape", f"found {header}")
     if block != BLOCK or header.hidden % BLOCK or header.intermediate % BLOCK:
-        raise cursor.error(f"weights are not in blocks of {BLOCK}", f"blocks of {block}, {header}")
+        raise cursor.error(f"weights must be in blocks of {BLOCK}", f"found blocks of {block}, {header}")
     if not 0 < epsilon < 1:
-        raise cursor.error("the header gives an impossible epsilon", f"found {epsilon}")
+        raise cursor.error("the header has an impossible epsilon", f"found {epsilon}")
     return header
 
 
@@ -83,7 +83,7 @@ def _pieces(cursor: Cursor, count: int, size: int) -> tuple[list[str], NDArray[n
     scores = cursor.array("<f4", count, "the scores of the pieces")
     text = cursor.take(size, "the text of the pieces").tobytes()
     if offsets[0] != 0 or offsets[-1] != size or (np.diff(offsets) < 1).any():
-        raise cursor.error("the table of pieces is damaged", "its offsets do not rise from 0 to the end of the text")
+        raise cursor.error("the table of pieces is damaged", "its offsets do not increase from 0 to the end of the text")
     if not np.isfinite(scores).all():
         raise cursor.error("the scores of the pieces are damaged", "NaN or infinity")
     try:
@@ -98,7 +98,7 @@ def _pieces(cursor: Cursor, count: int, size: int) -> tuple[list[str], NDArray[n
 def _character(cursor: Cursor, code: int) -> str:
     """Return a character; the map neither replaces nor makes NUL."""
     if not 0 < code < 0x110000 or 0xD800 <= code < 0xE000:
-        raise cursor.error("the normalisation map is damaged", f"no character has the code {code}")
+        raise cursor.error("the normalisation map is damaged", f"{code} is not the code of a character")
     return chr(code)
 
 
@@ -139,11 +139,11 @@ def read_directory(cursor: Cursor) -> dict[str, Tensor]:
         kind, weights, offset, size = cursor.fields("BIQQ", "the tensor directory")
         expected = {FP32: weights * 4, BLOCKS: weights // BLOCK * BLOCK_BYTES}.get(kind)
         if expected is None or size != expected or (kind == BLOCKS and weights % BLOCK) or name in found:
-            raise cursor.error(f"tensor {name!r} is impossible", f"kind {kind}, {weights:,} weights in {size:,} bytes")
+            raise cursor.error(f"tensor {name!r} has an impossible size", f"kind {kind}, {weights:,} weights in {size:,} bytes")
         cursor.span(offset, size, f"tensor {name!r}")
         found[name] = Tensor(kind, weights, offset)
     if early := [name for name, tensor in found.items() if tensor.offset < cursor.at]:
-        raise cursor.error(f"tensor {early[0]!r} lies inside the directory", f"byte {found[early[0]].offset:,}")
+        raise cursor.error(f"tensor {early[0]!r} overlaps the directory", f"byte {found[early[0]].offset:,}")
     return found
 
 
@@ -203,5 +203,5 @@ def open_file(path: Path) -> tuple[Cursor, Header, Vocabulary, dict[str, Tensor]
         count = int(np.prod(shape, dtype=object))
         found = tensors.get(name)
         if found is None or (found.kind, found.count) != (kind, count):
-            raise cursor.error(f"tensor {name!r} does not have its shape", f"expected {shape}, found {found}")
+            raise cursor.error(f"tensor {name!r} has the wrong shape", f"expected {shape}, found {found}")
     return cursor, header, vocabulary, tensors

@@ -22,4 +22,4 @@ def read_torch_file(path: Path) -> Any:
         return torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # the reader has no error of its own for each way in which a file can be damaged
         why = " ".join(str(error).split())[:200]
-        raise InputError("not a file of plain weights", where=str(path), why=why, do="Download it again") from error
+        raise InputError("not a file of plain tensors", where=str(path), why=why, do="Download it again") from error

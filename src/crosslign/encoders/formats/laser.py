@@ -28,7 +28,7 @@ def _only(source: Path, suffix: str) -> Path:
     found = sorted(source.glob(f"*{suffix}"))
     if len(found) != 1:
         names = sorted(path.name for path in source.iterdir())
-        raise InputError(f"not one *{suffix} file among the encoder's files", why=f"they are: {', '.join(names)}")
+        raise InputError(f"the encoder must have exactly one *{suffix} file", why=f"found {', '.join(names)}")
     return found[0].resolve()
 
 
@@ -41,10 +41,10 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor], dict[str
     content = read_torch_file(path)
     parts = [content[key] for key in PARTS if isinstance(content, dict) and isinstance(content.get(key), dict)]
     if len(parts) != len(PARTS):
-        raise InputError("not a file of LASER", where=str(path), why=f"it lacks one of {', '.join(PARTS)}")
+        raise InputError("not a LASER file", where=str(path), why=f"it lacks one of {', '.join(PARTS)}")
     params, weights, dictionary = parts
     if not all(isinstance(value, torch.Tensor) and value.is_floating_point() for value in weights.values()):
-        raise InputError("not a file of LASER", where=str(path), why="`model` holds something that is no weight")
+        raise InputError("not a LASER file", where=str(path), why="`model` contains a value that is not a tensor")
     return params, weights, dictionary
 
 
@@ -53,7 +53,7 @@ def _config(params: Mapping[str, Any], path: Path) -> LaserConfig:
     numbers = [params.get(key, default) for key, default in (("num_embeddings", 0), ("embed_dim", 320), ("hidden_size", 512))]
     layers, both, pad = params.get("num_layers", 1), params.get("bidirectional", False), params.get("padding_idx")
     if not all(type(number) is int and 0 < number < 1 << 24 for number in (*numbers, layers)) or pad != SPECIAL["<pad>"]:
-        raise InputError("`params` gives an impossible shape", where=str(path), why=str(dict(params))[:200])
+        raise InputError("`params` has an impossible shape", where=str(path), why=str(dict(params))[:200])
     vocabulary, embedding, cell = numbers
     return LaserConfig(
         vocab_size=vocabulary,
@@ -76,9 +76,9 @@ def _check(weights: Mapping[str, torch.Tensor], config: LaserConfig, path: Path)
     wrong = sorted(name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name))
     if wrong:
         why = f"{wrong[0]}: expected {expected.get(wrong[0])}, found {found.get(wrong[0])}"
-        raise InputError("the weights are not of the shape that `params` gives", where=str(path), why=why)
+        raise InputError("the weights do not have the shape in `params`", where=str(path), why=why)
     if sum(value.numel() for value in weights.values()) > path.stat().st_size:
-        raise InputError("the weights are more than the file holds", where=str(path), why="tensors that repeat their numbers")
+        raise InputError("the weights are larger than the file", where=str(path), why="tensors repeat stored numbers")
     if bad := [name for name, value in weights.items() if not bool(torch.isfinite(value).all())]:
         raise InputError("a weight is NaN or infinite", where=str(path), why=bad[0])
 
@@ -90,7 +90,9 @@ def _tokenizer(dictionary: Mapping[Any, Any], rows: int, pieces: Path, path: Pat
     vocabulary = {**dictionary, **SPECIAL}
     ids = [number for piece, number in vocabulary.items() if isinstance(piece, str) and type(number) is int and 0 <= number < rows]
     if len(ids) != len(vocabulary) or len(set(ids)) != len(ids):
-        raise InputError("the dictionary is damaged", where=str(path), why=f"{len(vocabulary):,} pieces, ids up to {rows:,} once each")
+        raise InputError(
+            "the dictionary is damaged", where=str(path), why=f"{len(vocabulary):,} pieces; each id up to {rows:,} must occur once"
+        )
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))  # noqa: S106 (no password)
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     tokenizer.post_processor = processors.TemplateProcessing(
@@ -110,7 +112,7 @@ def convert(source: Path, dest: Path) -> None:
     from safetensors.torch import save_file
 
     if not source.is_dir():
-        raise InputError("no folder", where=str(source), why="LASER is a folder with one *.pt and one *.spm file")
+        raise InputError("not a folder", where=str(source), why="a LASER encoder is a folder with one *.pt and one *.spm file")
     path, pieces = _only(source, ".pt"), _only(source, ".spm")
     params, weights, dictionary = _read(path)
     config = _config(params, path)
@@ -119,8 +121,8 @@ def convert(source: Path, dest: Path) -> None:
     cutter = tokenizer.cutter
     known = sum(cutter.id_to_piece(number) in dictionary for number in range(len(cutter)))
     if 2 * known < len(cutter):
-        why = f"the dictionary knows {known:,} of {len(cutter):,} pieces"
-        raise InputError("weights and pieces are of two models", where=f"{path.name}, {pieces.name}", why=why)
+        why = f"the dictionary has {known:,} of {len(cutter):,} pieces"
+        raise InputError("the weights and the pieces are from different models", where=f"{path.name}, {pieces.name}", why=why)
     config.save_pretrained(dest)
     tokenizer.save_pretrained(dest)
     tensors = {name: value.float().clone(memory_format=torch.contiguous_format) for name, value in weights.items()}

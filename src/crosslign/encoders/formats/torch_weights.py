@@ -38,7 +38,12 @@ def convert(source: Path, dest: Path) -> None:
         places = [Path(folder)] + [source] * source.is_dir()
         found = sorted({path.parent for place in places for path in place.rglob(WEIGHTS)})
         if len(found) != 1:
-            raise InputError(f"not one folder with {WEIGHTS}", where=str(source), why=f"found {len(found)}", do="Name the folder around it")
+            raise InputError(
+                f"exactly one folder must contain {WEIGHTS}",
+                where=str(source),
+                why=f"found {len(found)}",
+                do="Name the folder that contains it",
+            )
         save_file(_tensors(found[0] / WEIGHTS), dest / "model.safetensors", metadata={"format": "pt"})
         convert_folder(found[0], dest)
         open_to_readers(dest)
@@ -47,5 +52,5 @@ def convert(source: Path, dest: Path) -> None:
 def _tensors(path: Path) -> dict[str, torch.Tensor]:
     content = read_torch_file(path)
     if not isinstance(content, dict) or not content or not all(isinstance(value, torch.Tensor) for value in content.values()):
-        raise InputError("not the weights of a model", where=str(path), why="it holds more than tensors by name")
+        raise InputError("not the weights of a model", where=str(path), why="it must contain only tensors by name")
     return {str(name): value.clone().contiguous() for name, value in content.items()}  # tensors may share memory there

@@ -19,7 +19,10 @@ def convert(source: Path, dest: Path) -> None:
     """
     if not source.is_dir():
         raise InputError(
-            "not a model folder", where=str(source), why="a file, or nothing", do="Name its `format:`, or the folder around it"
+            "not a model folder",
+            where=str(source),
+            why="it is a file, or does not exist",
+            do="Set its `format:`, or name the folder that contains it",
         )
     for file in sorted([*source.glob("*"), *source.glob("[0-9]_*/*")]):
         if file.is_file() and file.suffix in MODEL_FILES:
@@ -30,6 +33,6 @@ def convert(source: Path, dest: Path) -> None:
         raise InputError(
             "the model has no safetensors weights",
             where=str(source),
-            why="pickles are not loaded",
-            do="Choose a revision that has model.safetensors, or write `format: torch_weights`, which takes only plain tensors",
+            why="pickled weights are never loaded",
+            do="Choose a revision that has model.safetensors, or set `format: torch_weights`, which loads only plain tensors",
         )

@@ -253,9 +253,9 @@ def working(device: torch.device, dtype: torch.dtype, heads: int, size: int) -> 
         try:
             with torch.inference_mode(False), torch.random.fork_rng(devices=[]), torch.enable_grad():
                 if not check(device, dtype, heads, size, torch.Generator().manual_seed(1)):
-                    raise ArithmeticError("it is not what torch computes")
+                    raise ArithmeticError("its result differs from torch's")
             found.add(name)
         except Exception as error:  # a compiler, a driver or a kernel can fail in any way, and training can do without
             why = " ".join(str(error).split())[:300]
-            log.warning("the kernel %s cannot be used here, torch's slower function is used instead (%s)", name, why)
+            log.warning("the kernel %s cannot be used here; torch's slower function replaces it (%s)", name, why)
     return frozenset(found)

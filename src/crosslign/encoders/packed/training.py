@@ -258,7 +258,7 @@ class PackedTraining(Packed):
             return (partial(self._layer, layer, partial(_attention, groups=groups)) for layer in self.computed)
         working = fused.working(self.device, self.dtype, config.num_attention_heads, size)
         if self.kernels == "on" and (failed := sorted(fused.CHECKS.keys() - working)):
-            what, do = f"kernels cannot be used on this GPU: {', '.join(failed)}", "Set kernels: auto, or off; the log says why"
+            what, do = f"kernels cannot be used on this GPU: {', '.join(failed)}", "Set kernels: auto, or off; the log has the reason"
             raise ResourceError(what, where="kernels: on", do=do)
         attention = attention_of(lengths, self.device, "attention" in working and size in fused.SIZES)
         norm = fused.add_norm if "add_norm" in working else _add_norm

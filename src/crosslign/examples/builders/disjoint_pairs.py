@@ -28,7 +28,9 @@ def build(material: Material) -> Iterator[pa.Table]:
     """
     found = {name: shape_of(rows.columns) for name, rows in material.others.items()}
     if set(found.values()) != {"groups"}:
-        raise InputError("disjoint_pairs cuts training sets of groups", where=material.name, why=f"`of` has {found}", do="Name groups")
+        raise InputError(
+            "disjoint_pairs needs training sets of groups", where=material.name, why=f"`of` has {found}", do="Name a training set of groups"
+        )
     for part in (part for rows in material.others.values() for part in rows.parts(["id", "rows", "texts", "langs"])):
         yield _table([pair for row in part.to_pylist() for pair in _cut(row, material.seed)])
 

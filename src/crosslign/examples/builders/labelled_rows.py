@@ -34,7 +34,7 @@ def build(
 
     Args:
         material: labelled corpora and views of them, in `from`; rows whose first sentence is of `langs`.
-        supervised: languages whose labels may be learnt from; all where empty. Other rows are for alignment terms alone.
+        supervised: languages with labels to learn from; empty: all. Other rows serve only alignment terms.
         shared: kinds of views that aligned rows (equal group, label and place) of other languages take over.
 
     Raises:
@@ -43,7 +43,7 @@ def build(
     views = {name: rows for name, rows in material.corpora.items() if "of" in rows.columns}
     corpora = checked([rows for name, rows in material.corpora.items() if name not in views], LABELLED, material.name)
     if wrong := sorted(name for name, rows in views.items() if kind_of(rows.columns) != "labelled"):
-        raise InputError(f"the view {wrong[0]!r} copies no labelled corpus", where=material.name)
+        raise InputError(f"the view {wrong[0]!r} is not a copy of a labelled corpus", where=material.name)
     parts = parts_of(corpora, ["a_text", "a_lang"])
     kept = np.concatenate([np.asarray(usable(part["a_text"], part["a_lang"], material.langs), bool) for part in parts])
     counts, order = _delivered(list(views.values()), corpora, kept, frozenset(shared), material)

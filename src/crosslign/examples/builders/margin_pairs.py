@@ -47,12 +47,12 @@ def build(
         InputError: no encoder is named, a set has another shape, or there are too few good pairs of two languages.
     """
     if material.teach is None:
-        raise InputError("no encoder measures", where=material.name, do="Name one: `teacher: me5_small`")
+        raise InputError("no encoder to measure margins", where=material.name, do="Name one, for example `teacher: me5_small`")
     shapes = {name: shape_of(rows.columns) for name, rows in material.others.items()}
     kinds = {name: kind_of(rows.columns) for name, rows in material.corpora.items()}
     if set(shapes.values()) != {"pairs"} or set(kinds.values()) != {"bitext"}:
         raise InputError(
-            "margin_pairs reads training sets of pairs, and bitext of good ones", where=material.name, why=f"{shapes}, {kinds}"
+            "margin_pairs needs training sets of pairs, and a bitext of good pairs", where=material.name, why=f"{shapes}, {kinds}"
         )
     measures = {pair: _Margins(both, material.teach, pair, k) for pair, both in _drawn(material.others.values(), pool).items()}
     borders = dict(_learned(material, measures, 1 - keep))

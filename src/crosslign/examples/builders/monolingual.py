@@ -32,7 +32,7 @@ def build(material: Material, *, exponent: Share = 0.3, rows: Positive | None = 
     Args:
         material: corpora of any kind; sentences of `langs`, or of all languages.
         exponent: smoothing of the sizes, 0.3 in XLM-R.
-        rows: number of rows; that of the sentences where it is not given.
+        rows: number of rows (default: that of the sentences).
 
     Raises:
         InputError: there is no sentence, or fewer rows than languages are asked for.

@@ -37,7 +37,7 @@ def build(
 
     Args:
         material: labelled corpora whose aligned rows share their group.
-        size: members of a group, at least 2; the number of `langs` where it is not given.
+        size: members of a group, at least 2 (default: the number of `langs`).
         per: one group for each aligned row (a premise comes as often as it has rows: the reading of the paper's 400 k), for each
             distinct premise, or for each distinct sentence, premises and hypotheses alike (the other reading).
         max_groups: bound on the groups, drawn of those without evaluation sentences; a smaller sample is part of a larger one.
@@ -49,9 +49,9 @@ def build(
     """
     size = size or len(material.langs)
     if size < 2:
-        raise InputError("a group has at least two sentences", where=material.name, do="Give `size` or `langs`")
+        raise InputError("a group needs two or more sentences", where=material.name, do="Give `size` or `langs`")
     if per == "unique_sentences" and hard_negatives:
-        raise InputError("hypotheses have no hard negatives", where=material.name, do="Say `hard_negatives: false`, or `per: premise`")
+        raise InputError("hypotheses have no hard negatives", where=material.name, do="Set `hard_negatives: false`, or `per: premise`")
     pairs = aligned_pairs(list(material.corpora.values()), material.langs, material.name)
     premises = pairs.premises()
     against: dict[str, list[int]] = {}
@@ -62,7 +62,7 @@ def build(
     flat = np.fromiter((row for group in drawn for row in group), np.int64).reshape(-1, size + 2)
     if not len(flat):
         raise InputError(
-            f"no premise is in {size} languages", where=material.name, do="Lower `size`, or name languages that the corpus has"
+            f"no premise exists in {size} languages", where=material.name, do="Lower `size`, or name languages that the corpus has"
         )
     parts = [flat[start : start + SHELF // size] for start in range(0, len(flat), SHELF // size)]
     tables = _tables(pairs, parts)

@@ -28,7 +28,7 @@ def build(material: Material, *, size: AtLeastTwo | None = None, max_groups: Pos
 
     Args:
         material: multiway corpora.
-        size: sentences of a group, at least 2; the number of `langs` where it is not given.
+        size: sentences of a group, at least 2 (default: the number of `langs`).
         max_groups: bound on the groups, drawn of those without evaluation sentences; a smaller sample is part of a larger one.
 
     Raises:
@@ -36,7 +36,7 @@ def build(material: Material, *, size: AtLeastTwo | None = None, max_groups: Pos
     """
     size = size or len(material.langs)
     if size < 2:
-        raise InputError("a group has at least two sentences", where=material.name, do="Give `size` or `langs`")
+        raise InputError("a group needs two or more sentences", where=material.name, do="Give `size` or `langs`")
     groups = groups_of(material.corpora, material.langs, material.name)
     chosen, values = array("q"), array("Q")
     for name, versions in groups.items():

@@ -32,10 +32,12 @@ def build(material: Material, *, pivot: Lang = "en") -> Iterator[pa.Table]:
         InputError: no teacher is named, or a training set has another shape.
     """
     if material.teach is None:
-        raise InputError("no teacher", where=material.name, do="Name an encoder: `teacher: minilm_l6`")
+        raise InputError("no teacher", where=material.name, do="Name an encoder, for example `teacher: minilm_l6`")
     found = {name: shape_of(rows.columns) for name, rows in material.others.items()}
     if set(found.values()) != {"pairs"}:
-        raise InputError("taught_pairs reads training sets of pairs", where=material.name, why=f"`of` has {found}", do="Name pairs")
+        raise InputError(
+            "taught_pairs needs training sets of pairs", where=material.name, why=f"`of` has {found}", do="Name a training set of pairs"
+        )
     for rows in material.others.values():
         for part in rows.parts(COLUMNS):
             for start in range(0, part.num_rows, AT_ONCE):

@@ -31,8 +31,8 @@ def build(
 
     Args:
         material: the training sets.
-        drop_hard_negatives: make pairs of triplets.
-        repeat: how many times the rows of a training set are taken, by id (once where it is not named).
+        drop_hard_negatives: make pairs from triplets.
+        repeat: how often to take the rows of a training set, by id (default: once).
         unique: leave out pairs whose two sentences (case, width, spaces and punctuation do not count), in either order, an earlier row has.
 
     Raises:
@@ -41,7 +41,7 @@ def build(
     times = dict(repeat or {})
     if not material.others or set(times) - set(material.others):
         raise InputError(
-            "a union is made of the training sets in `of`",
+            "a union needs training sets in `of`, and one `repeat` for each",
             where=material.name,
             why=f"`of` has {list(material.others)}, `repeat` {list(times)}",
         )
@@ -52,7 +52,7 @@ def build(
     if "triplets" in shapes:
         shape = "pairs" if drop_hard_negatives else "triplets"
     if unique and shape != "pairs":
-        raise InputError("`unique` is of pairs", where=material.name, why=f"the union has {shape}")
+        raise InputError("`unique` is only for pairs", where=material.name, why=f"the union has {shape}")
     new = _new(material) if unique else {name: np.arange(rows.size) for name, rows in material.others.items()}
     names = [name for name in material.others for _ in range(times.get(name, 1))]
     taken = [material.others[name] for name in names]

@@ -29,7 +29,7 @@ def build(material: Material) -> Iterator[pa.Table]:
     originals = [rows for rows in material.corpora.values() if "of" not in rows.columns]
     if not views or not originals:
         raise InputError(
-            "view_pairs needs views and the corpora that they copy",
+            "view_pairs needs views and their original corpora",
             where=material.name,
             why=f"`from` has {list(material.corpora)}",
             do="Name both in `from`",

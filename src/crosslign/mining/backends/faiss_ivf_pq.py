@@ -41,15 +41,15 @@ def _index(faiss: Any, base: np.ndarray, name: str, lists: int | None, m: int, n
     needed = max(lists, 1 << nbits)
     if d % m or n < needed:
         why = (
-            f"{number_of(d, 'dimension')} are no multiple of m = {m}"
+            f"{number_of(d, 'dimension')} are not a multiple of m = {m}"
             if d % m
-            else f"{number_of(n, 'vector')}, and it takes at least {needed}"
+            else f"{number_of(n, 'vector')}, but the index needs at least {needed}"
         )
         raise InputError("faiss cannot build this index", where=f"{name}, backend faiss_ivf_pq", why=why, do="Change m, nbits or nlist")
     index = faiss.IndexIVFPQ(faiss.IndexFlatIP(d), d, lists, m, nbits, faiss.METRIC_INNER_PRODUCT)
     index.cp.min_points_per_centroid = index.pq.cp.min_points_per_centroid = 1  # else it prints a line a sub-quantiser
     if n < 39 * needed:
-        log.warning("%d rows of %s are few for quantisers of %d centres: look at the recall", n, name, needed)
+        log.warning("%d rows of %s are few for quantisers of %d centres: check the recall", n, name, needed)
     chosen = np.sort(np.random.default_rng(seed).permutation(n)[: POINTS * needed])
     index.train(unit_rows(base, chosen, name))
     for rows in pieces(n, PIECE):

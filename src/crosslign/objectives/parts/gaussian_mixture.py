@@ -30,7 +30,7 @@ def falling(targets: Sequence[float]) -> list[float]:
         InputError: they do not fall, or are not in [-1, 1): a cosine of 1 has no variance.
     """
     if not all(-1 <= t < 1 for t in targets) or any(a <= b for a, b in pairwise(targets)):
-        raise InputError("target_cosines must fall from below 1", where="gaussian_mixture", why=f"{list(targets)}")
+        raise InputError("target_cosines must decrease and be below 1", where="gaussian_mixture", why=f"found {list(targets)}")
     return list(targets)
 
 
@@ -53,8 +53,8 @@ class GaussianMixture(RankClassifier):
 
     Args:
         ranks: N, the number of semantic ranks.
-        gmm_init: start from `target_cosines` (`cosine`), or as the released code does (`random`).
-        target_cosines: t, falling and below 1; where they are not N, they are interpolated.
+        gmm_init: start from `target_cosines` (`cosine`), or like the released code (`random`).
+        target_cosines: t, decreasing and below 1; interpolated if their number is not N.
         tempered: divide the log-likelihood by d, so that posteriors are not almost one-hot.
         squared_prior: count π twice, as the paper's equations 5 and 19 together print.
         variances: bounds of σ², held at each step; null for none.

@@ -46,7 +46,7 @@ class LanguageModelHead(Part):
         """
         if len(model.members) > 1:
             raise InputError(
-                "a language model's head reads one encoder", where="language_model_head", why=f"members: {sorted(model.members)}"
+                "a language model's head needs exactly one encoder", where="language_model_head", why=f"members: {sorted(model.members)}"
             )
         self._model = (model,)  # a tuple, so that the model is no sub-module of the part
         self.dense = nn.Linear(model.dimension, model.dimension, device=model.device)

@@ -112,7 +112,7 @@ class MomentumQueue(Part):
         """
         names = [normalise(lang) if self.langs else self._model[0].member_of(lang) for lang in langs]
         if unknown := sorted(set(names) - set(self.names)):
-            raise InputError(f"no queue is for {unknown[0]!r}", where="parts: momentum_queue: langs", why=f"queues: {self.names}")
+            raise InputError(f"no queue for {unknown[0]!r}", where="parts: momentum_queue: langs", why=f"queues: {self.names}")
         return torch.tensor([self.names.index(name) for name in names], device=self.ring.device)
 
     def keys(self, ring: int) -> Tensor:

@@ -52,7 +52,7 @@ class Alignment:
         encode: a row's two sentences together (`pair`), or each by itself (`sentences`).
         kinds: kinds of views to use (`full`, `partial`, `code_switch`); all by default.
         pooling: a pooling other than the readout's, which is the default.
-        layer: the layer that is read; None is the last where `pooling` is given, and the readout's where it is not.
+        layer: layer to read; None: the last if `pooling` is given, else the readout's.
         over_views: mean or sum of the views' losses.
     """
 
@@ -76,7 +76,7 @@ class Alignment:
             raise InputError(
                 "KL between class posteriors needs a classification part",
                 where="alignment: part",
-                do="Name one, or set distributions: embedding",
+                do="Name the part, or set distributions: embedding",
             )
         self.pooling, self.layer = pooling, layer
         self.views = Views(encode, kinds, over_views)

@@ -26,7 +26,7 @@ class CosineRegression:
         low: score that means cosine 0.
         high: score that means cosine 1.
         pooling: a pooling other than the readout's, which is the default.
-        layer: the layer that is read; None is the last where `pooling` is given, and the readout's where it is not.
+        layer: layer to read; None: the last if `pooling` is given, else the readout's.
     """
 
     shape: Shape = "labelled"

@@ -57,7 +57,7 @@ class CrossEntropy:
         encode: a row's two sentences together (`pair`), or each by itself (`sentences`).
         label_smoothing: share of the label spread over all classes (single_label).
         pooling: a pooling other than the readout's, which is the default.
-        layer: the layer that is read; None is the last where `pooling` is given, and the readout's where it is not.
+        layer: layer to read; None: the last if `pooling` is given, else the readout's.
     """
 
     shape: Shape = "labelled"
@@ -85,8 +85,10 @@ class CrossEntropy:
         """Return the mean over rows or questions; 0 where none is supervised."""
         part = part_of(parts, self.part, Classification)
         if (part.features == "concat") != (self.encode == "sentences"):
-            what = f"the part {self.part!r} has features {part.features}, the term encodes by {self.encode}"
-            raise InputError(what, where="cross_entropy", do="Use features: concat with encode: sentences, and vector with pair")
+            what = f"the part {self.part!r} has features: {part.features}, but the term has encode: {self.encode}"
+            raise InputError(
+                what, where="cross_entropy", do="Use features: concat with encode: sentences, and features: vector with encode: pair"
+            )
         logits = part(part.combine(vectors["a"], vectors["b"]) if self.encode == "sentences" else vectors["row"])
         rows = supervised(batch, logits.device).nonzero().squeeze(1)
         kept = Batch(

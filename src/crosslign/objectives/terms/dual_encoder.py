@@ -40,7 +40,7 @@ class DualEncoder:
         scale: name of a `logit_scale` part.
         mask_same_text: leave out of a row's denominator other rows' b that are equal to its own, and those of equal a.
         pooling: a pooling other than the readout's, which is the default.
-        layer: the layer that is read; None is the last where `pooling` is given, and the readout's where it is not.
+        layer: layer to read; None: the last if `pooling` is given, else the readout's.
     """
 
     shape: Shape = "pairs"

@@ -68,12 +68,12 @@ class GMMRanks:
             phase 2 compares with, or, without one, the encoder's vectors.
         interpolations: number of ỹ per pair.
         binning: how λ becomes a rank: `ceil`, the paper's ⌈1 + (N − 1)λ⌉, or `equal_width`, ⌊Nλ⌋ + 1.
-        normalise_interpolated: bring ỹ back to length 1 (the paper uses it as it is).
+        normalise_interpolated: scale ỹ to unit length (the paper does not).
         label_smoothing: share of the label that is spread over all ranks.
         anchor_parallel: as in `rank_infonce`.
         self_positive: as in `rank_infonce`.
         pooling: a pooling other than the readout's, which is the default.
-        layer: the layer that is read; None is the last where `pooling` is given, and the readout's where it is not.
+        layer: layer to read; None: the last if `pooling` is given, else the readout's.
     """
 
     shape: Shape = "pairs"
@@ -98,7 +98,7 @@ class GMMRanks:
         self.interpolations, self.label_smoothing = interpolations, label_smoothing
         self.normalise_interpolated = normalise_interpolated
         if labels == "encoder" and not (queue and scores):
-            raise InputError("ranks by the encoder need a queue and rank scores", where="gmm_ranks: labels: encoder")
+            raise InputError("`labels: encoder` needs a queue and rank scores", where="gmm_ranks: labels: encoder")
         self.candidates = Candidates(queue or "", anchor_parallel, self_positive)
 
     def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:

@@ -48,7 +48,7 @@ class InfoNCE:
             its positive, and positives of equal anchors.
         projection: name of a part that is applied to all vectors first.
         pooling: a pooling other than the readout's, which is the default.
-        layer: the layer that is read; None is the last where `pooling` is given, and the readout's where it is not.
+        layer: layer to read; None: the last if `pooling` is given, else the readout's.
         over_views: mean or sum of the views' losses.
         encode: labelled examples only: a row's two sentences together (`pair`), or each by itself (`sentences`).
         kinds: labelled examples only; kinds of views to use (`full`, `partial`, `code_switch`); all by default.

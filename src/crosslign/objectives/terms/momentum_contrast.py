@@ -34,7 +34,7 @@ class MomentumContrast:
         in_batch_keys: the batch's other keys of the positive's side are negatives too (MoCo's rule is no).
         own_side_keys: the batch's keys of the query's own side, its own key left out, are negatives too.
         pooling: a pooling other than the readout's, which is the default.
-        layer: the layer that is read; None is the last where `pooling` is given, and the readout's where it is not.
+        layer: layer to read; None: the last if `pooling` is given, else the readout's.
     """
 
     shape: Shape = "pairs"

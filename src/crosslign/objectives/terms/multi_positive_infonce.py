@@ -64,7 +64,7 @@ class MultiPositiveInfoNCE:
             to a member of the anchor's group are left out.
         projection: name of a part that is applied to all vectors first.
         pooling: a pooling other than the readout's, which is the default.
-        layer: the layer that is read; None is the last where `pooling` is given, and the readout's where it is not.
+        layer: layer to read; None: the last if `pooling` is given, else the readout's.
     """
 
     shape: Shape = "groups"
@@ -87,7 +87,11 @@ class MultiPositiveInfoNCE:
         self.rescale, self.denominator = one_of("rescale", rescale, Rescale), one_of("denominator", denominator, Denominator)
         self.projection, self.pooling, self.layer = projection, pooling, layer
         if all_anchors and denominator == "positives_only":
-            raise InputError("with all_anchors every sentence is an anchor", where="denominator", why="positives_only leaves anchors out")
+            raise InputError(
+                "denominator: positives_only is not possible with all_anchors",
+                where="denominator",
+                why="it excludes anchors, and every sentence is one",
+            )
 
     def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
         """Return `group` with each group's drawn anchor first, or `a` and `b`; and `c` where rows have hard negatives."""
@@ -132,7 +136,7 @@ class MultiPositiveInfoNCE:
             members = vectors["group"]
             sizes = torch.tensor([len(texts) for texts in batch.columns["texts"]], device=members.device)
             if int(sizes.min()) < 2:
-                raise InputError("a group needs two sentences", where=f"row {batch.ids[int(sizes.argmin())]}")
+                raise InputError("a group needs at least two sentences", where=f"row {batch.ids[int(sizes.argmin())]}")
             groups = torch.arange(len(sizes), device=members.device).repeat_interleave(sizes)
         else:
             members = torch.stack([vectors["a"], vectors["b"]], 1).flatten(0, 1)

@@ -82,7 +82,7 @@ class RankInfoNCE:
         anchor_parallel: share of the batch with a parallel sentence of known rank 1 (0 in the paper, 1 in the released code).
         self_positive: the momentum view of the anchor itself has rank 1.
         pooling: a pooling other than the readout's, which is the default.
-        layer: the layer that is read; None is the last where `pooling` is given, and the readout's where it is not.
+        layer: layer to read; None: the last if `pooling` is given, else the readout's.
     """
 
     shape: Shape = "pairs"

@@ -32,7 +32,7 @@ class SentenceTransformersLoss:
         options: its keyword arguments, such as `scale`.
         part: name of a `loss_weights` part: for a loss with weights of its own.
         pooling: a pooling other than the readout's, which is the default.
-        layer: the layer that is read; None is the last where `pooling` is given, and the readout's where it is not.
+        layer: layer to read; None: the last if `pooling` is given, else the readout's.
     """
 
     shape: Shape = "pairs"
@@ -46,7 +46,9 @@ class SentenceTransformersLoss:
         layer: Layer | None = None,
     ) -> None:
         if (loss is None) == (part is None):
-            raise InputError("one of loss and part is needed", where="sentence_transformers_loss", why=f"loss: {loss}, part: {part}")
+            raise InputError(
+                "exactly one of `loss` and `part` is needed", where="sentence_transformers_loss", why=f"loss: {loss}, part: {part}"
+            )
         self.name, self.options, self.part, self.pooling, self.layer = loss, options or {}, part, pooling, layer
         self._built: nn.Module | None = None
 
@@ -59,8 +61,8 @@ class SentenceTransformersLoss:
         columns = batch.columns
         alone = "label" in columns and not any(text is not None for text in columns.get("b_text") or [])
         if batch.with_negative and len(batch.with_negative) < len(batch):
-            why = f"{len(batch.with_negative)} of {number_of(len(batch), 'row')} of a batch have one"
-            raise InputError("this loss wants a hard negative in every row, or in none", where="sentence_transformers_loss", why=why)
+            why = f"{len(batch.with_negative)} of {number_of(len(batch), 'row')} of the batch have one"
+            raise InputError("this loss needs a hard negative in every row, or in no row", where="sentence_transformers_loss", why=why)
         return ({"a": side(batch, "a")} if alone else both_sides(batch)) | hard_negatives(batch)
 
     def loss(self, vectors: dict[str, Tensor], batch: Batch, parts: Mapping[str, Part]) -> Loss:
@@ -78,7 +80,7 @@ class SentenceTransformersLoss:
             found = made([{"vectors": side} for side in sides], target)
         except (TypeError, ValueError, IndexError, AttributeError) as error:
             why = f"{type(error).__name__}: {error}"
-            do = "Give the set the columns that its documentation names"
+            do = "Use a training set with the columns that the loss's documentation names"
             raise InputError(f"{type(made).__name__} cannot read these examples", where=f"row {batch.ids[0]}", why=why, do=do) from error
         return Loss(sum(found.values(), torch.zeros(()))) if isinstance(found, dict) else Loss(found)
 
@@ -86,6 +88,6 @@ class SentenceTransformersLoss:
         if self._built is None:
             self._built = borrowed_loss(str(self.name), self.options, vectors.shape[1], vectors.device)
             if any(True for _ in self._built.parameters()):
-                do = "Make it a part of kind loss_weights and name that part"
-                raise InputError(f"{self.name} has weights of its own", where="sentence_transformers_loss", do=do)
+                do = "Define a part of kind loss_weights for it, and name that part"
+                raise InputError(f"{self.name} has trainable weights", where="sentence_transformers_loss", do=do)
         return self._built

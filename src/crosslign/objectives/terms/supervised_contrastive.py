@@ -62,7 +62,7 @@ class SupervisedContrastive:
         kinds: kinds of views to use (`full`, `partial`, `code_switch`); all by default.
         encode: `pair` or `sentences`; by default what the form needs.
         pooling: a pooling other than the readout's, which is the default.
-        layer: the layer that is read; None is the last where `pooling` is given, and the readout's where it is not.
+        layer: layer to read; None: the last if `pooling` is given, else the readout's.
         over_views: mean or sum of the views' losses.
     """
 
@@ -84,7 +84,7 @@ class SupervisedContrastive:
         self.form, self.positives = one_of("form", form, Form), one_of("positives", positives, Positives)
         encode = encode or ("sentences" if form == "retrieval" else "pair")
         if (form == "retrieval") != (encode == "sentences"):
-            what = "retrieval compares sentences, classification compares rows"
+            what = "`form: retrieval` needs sentences, `form: classification` needs rows"
             raise InputError(what, where="supervised_contrastive: encode", why=f"form: {form}, encode: {encode}")
         self.pooling, self.layer = pooling, layer
         self.views = Views(encode, kinds, over_views)

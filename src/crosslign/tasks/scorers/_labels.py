@@ -22,7 +22,7 @@ def classes(items: Items, task: str, subset: str) -> np.ndarray:
     for item, label in zip(items.ids, items.labels, strict=True):
         if label is None or len(label) != 1 or not label[0].is_integer():
             found = "no class" if not label else f"{len(label)} classes" if len(label) > 1 else f"the class {label[0]}"
-            why = "one class an item is needed, a whole number"
+            why = "each item needs one class, a whole number"
             raise InputError(f"item {item[1]!r} has {found}", where=f"task {task!r}, subset {subset!r}", why=why)
     return np.array([label[0] for label in items.labels if label], dtype=np.int64)
 
@@ -54,7 +54,7 @@ def stops_counted(task: str, subset: str) -> Iterator[None]:
         warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)
     if stopped := sum(issubclass(warning.category, ConvergenceWarning) for warning in caught):
         log = logging.getLogger(__name__)
-        log.info("%s %s: %d of the classifiers ended at the protocol's last step before they had settled", task, subset, stopped)
+        log.info("%s %s: %d of the classifiers reached the protocol's last step without converging", task, subset, stopped)
 
 
 def first_of_each(labels: np.ndarray, number: int) -> np.ndarray:

@@ -36,7 +36,7 @@ def multiple_choice(task: TaskData, *, resamples: Natural = RESAMPLES, seed: Nat
         logits = logits_of(data, items, where)
         if logits.shape[1] != 1:
             raise InputError(
-                "a multiple choice needs one logit a choice", where=where, why=f"the matrix has {number_of(logits.shape[1], 'column')}"
+                "a multiple choice needs one logit per choice", where=where, why=f"the matrix has {number_of(logits.shape[1], 'column')}"
             )
         questions, marked = _questions(items.groups, where), classes(items, task.name, subset) == 1
         right, spread = judge_choices(questions, logits[:, 0], marked, where)
@@ -70,7 +70,7 @@ def judge_choices(questions: np.ndarray, logits: np.ndarray, marked: np.ndarray,
         raise InputError(
             f"question {bad + 1} has {counts[bad]} choices, {int(rights[bad])} of them marked right",
             where=where,
-            why="one of two or more is right",
+            why="a question needs two or more choices, exactly one of them right",
         )
     order = np.lexsort((np.arange(len(logits)), -logits, questions))
     ends = np.cumsum(counts)

@@ -46,7 +46,9 @@ def sts(
     for subset in data.subsets:
         left, right, first, second, gold = data.linked(subset)
         if np.isnan(gold).any():
-            raise InputError("a pair has no gold score", where=f"task {task.name!r}, subset {subset!r}", do="Drop such pairs in the reader")
+            raise InputError(
+                "a pair has no gold score", where=f"task {task.name!r}, subset {subset!r}", do="Remove such pairs in the reader"
+            )
         cosines = pair_cosines(data.matrix, left.rows[first], right.rows[second]).astype(np.float64)
         pairs[subset] = cosines, gold, [left.clusters[at] for at in first]
     made = {}

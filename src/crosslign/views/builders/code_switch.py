@@ -75,8 +75,8 @@ class CodeSwitch:
         langs: languages of the sentences to copy; other sentences of a row stay, rows without any are left out.
         views: copies of each row.
         per_word_language: draw the language for each word, as CoSDA-ML does.
-        targets: languages to switch into; those of the dictionaries where not given.
-        strip_punctuation: look a word up without the punctuation around it, which stays; else as it stands between white space.
+        targets: languages to switch into (default: those of the dictionaries).
+        strip_punctuation: look up words without the punctuation around them, which stays; else everything between white space.
 
     Raises:
         InputError: a dictionary has no word of `langs`, or no target has a dictionary.
@@ -103,9 +103,9 @@ class CodeSwitch:
         self.targets = sorted(set(dictionaries) if targets is None else set(dictionaries) & set(targets))
         self.skipped = sorted(set(targets or ()) - set(dictionaries))
         if self.skipped:
-            LOG.warning("%s: no dictionary into %s: these languages are skipped", setting.view, ", ".join(self.skipped))
+            LOG.warning("%s: skipping languages without a dictionary: %s", setting.view, ", ".join(self.skipped))
         if not self.targets:
-            raise InputError("no language to switch into has a dictionary", where=setting.view, why=f"asked for {', '.join(self.skipped)}")
+            raise InputError("no target language has a dictionary", where=setting.view, why=f"targets: {', '.join(self.skipped)}")
         read = [self._read(lang, dictionaries[lang]) for lang in self.targets]
         self._lexicons = {lang: Lexicon([found.get(lang, {}) for found in read]) for lang in sorted(self.langs)}
         self._counts = {name: np.zeros(len(self.targets), np.int64) for name in COUNTED}

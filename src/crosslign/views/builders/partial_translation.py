@@ -41,7 +41,7 @@ class PartialTranslation(TranslatedView):
         replace: Replace = "random",
     ) -> None:
         if replace not in get_args(Replace):
-            raise InputError(f"replace {replace!r} is none of {get_args(Replace)}", where=setting.view)
+            raise InputError(f"replace: {replace!r} is not one of {get_args(Replace)}", where=setting.view)
         super().__init__(setting, translator=translator, targets=targets, langs=langs, views=views)
         self.replace = replace
 

@@ -134,7 +134,9 @@ def _chains_of(setting: TranslatorSetting, named: Mapping[str, Sequence[str]]) -
     known = by_pair(modes)
     pairs = {f"{source}-{target}": (source, target) for source in setting.langs for target in setting.targets if source != target}
     if unknown := next((name for name in named if name not in pairs), ""):
-        raise InputError(f"a chain for {unknown!r}, which nobody translates", where=setting.where, why=nearest(unknown, list(pairs)))
+        raise InputError(
+            f"`chains` names {unknown!r}, which the view does not translate", where=setting.where, why=nearest(unknown, list(pairs))
+        )
     found: dict[tuple[str, str], list[str]] = {}
     for name, (source, target) in pairs.items():
         if name in named:
@@ -159,7 +161,7 @@ def _translate(mode: str, lines: Sequence[str]) -> list[str | None]:
     if answer is not None:
         return [" ".join(line.split()) or None for line in answer]
     if len(lines) == 1:
-        LOG.warning("apertium %s gives nothing for %r: %s", mode, lines[0], why)
+        LOG.warning("apertium %s returns no translation of %r: %s", mode, lines[0], why)
         return [None]
     middle = len(lines) // 2
     return [*_translate(mode, lines[:middle]), *_translate(mode, lines[middle:])]
@@ -174,7 +176,7 @@ def _require_working(mode: str) -> None:
     answer, why = _call(mode, ["1"])
     if answer is None:
         raise ResourceError(
-            f"apertium's mode {mode!r} does not work", why=why, do=f"Try `echo 1 | apertium {mode}`, install its pair again"
+            f"apertium's mode {mode!r} does not work", why=why, do=f"Try `echo 1 | apertium {mode}`, or install its pair again"
         )
 
 

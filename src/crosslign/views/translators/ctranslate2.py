@@ -38,7 +38,7 @@ def has_cublas() -> bool:
 
 def _without_gpu() -> str:
     """Say that the CPU translates, and what a GPU needs."""
-    log.warning("%s is missing, and CTranslate2 needs it on a GPU: the CPU translates. pip install nvidia-cublas-cu12", CUBLAS)
+    log.warning("%s is missing, which CTranslate2 needs on a GPU: translating on the CPU. pip install nvidia-cublas-cu12", CUBLAS)
     return "cpu"
 
 
@@ -53,12 +53,12 @@ class Ctranslate2(Transformers):
         setting: the view.
         model: hub id or folder; `{source}` and `{target}` stand for the codes of the languages.
         revision: commit or branch; part of what kept translations depend on.
-        codes: the model's names of languages where they are not ours.
+        codes: the model's names for languages, if they differ from ours.
         beam: beams of the search; 1 is greedy.
-        batch_tokens: bound on sentences times their longest times beams.
+        batch_tokens: limit of sentences × length of the longest × beams.
         max_length: tokens of a sentence.
         compute_type: type of the weights and products; a type that the device lacks becomes the nearest that it has.
-        device: `auto` takes a GPU where there is one.
+        device: `auto` uses a GPU if there is one.
 
     Raises:
         InputError: as `transformers`, and an architecture that the engine does not know.
@@ -102,7 +102,7 @@ class Ctranslate2(Transformers):
             try:
                 TransformersConverter(read).convert(made)
             except ValueError as error:
-                why, do = " ".join(str(error).split())[:300], "Use the translator `transformers`"
+                why, do = " ".join(str(error).split())[:300], "Use `translator: transformers`"
                 raise InputError("CTranslate2 cannot convert this model", where=f"{self._where}: {self._name}", why=why, do=do) from error
             place = device if device == "cpu" or has_cublas() else _without_gpu()
             return ctranslate2.Translator(made, device=place, compute_type=self._compute_type, intra_threads=torch.get_num_threads())

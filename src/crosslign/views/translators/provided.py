@@ -131,7 +131,7 @@ def _meanings(path: Path, corpus: str, where: str) -> Iterator[tuple[str, int, s
     kind = kind_of(names)
     if kind == "mono":
         raise InputError(
-            f"corpus {corpus!r} holds no translations", where=where, why="its rows are single sentences", do="Name an aligned one"
+            f"corpus {corpus!r} has no translations", where=where, why="its rows are single sentences", do="Name a corpus of translations"
         )
     columns = {"bitext": ["id"], "multiway": ["group"], "labelled": ["group", "label", "a_lang"]}[kind]
     units: list[int] = []

@@ -29,12 +29,12 @@ class Transformers:
         model: hub id or folder; `{source}` and `{target}` stand for the codes of the languages
             (`Helsinki-NLP/opus-mt-{source}-{target}`).
         revision: commit or branch; part of what kept translations depend on.
-        codes: the model's names of languages where they are not ours (`{en: eng_Latn, de: deu_Latn}` for NLLB).
+        codes: the model's names for languages, if they differ from ours (`{en: eng_Latn, de: deu_Latn}` for NLLB).
         beam: beams of the search; 1 is greedy.
-        batch_tokens: bound on sentences times their longest times beams.
+        batch_tokens: limit of sentences × length of the longest × beams.
         max_length: tokens of a sentence.
         dtype: type of the weights.
-        device: `auto` takes a GPU where there is one.
+        device: `auto` uses a GPU if there is one.
 
     Raises:
         InputError: no such folder, no safetensors weights, or a language that the model does not know.
@@ -160,7 +160,7 @@ class Transformers:
             f"the model does not know the language {code!r}",
             where=f"{self._where}: {self._name}",
             why=f"it knows {', '.join(sorted(known)[:12])}, …",
-            do="Give the model's name of the language in `codes`",
+            do="Give the model's name for the language in `codes`",
         )
 
     def _load(self, source: str, target: str) -> tuple[Any, Any]:
@@ -206,7 +206,7 @@ class Transformers:
             f"the model {name!r} could not be downloaded from the hub",
             where=self._where,
             why=why,
-            do=f"On a machine with network run `hf download {name}` with the same HF_HOME, or name a folder",
+            do=f"On a machine with network, run `hf download {name}` with the same HF_HOME, or name a folder",
         )
 
 

@@ -101,10 +101,10 @@ def test_a_blank_last_line_ends_a_file(tmp_path):
     [
         (GERMAN[:3], {}, r"news: aligned files have unequal numbers of lines; news\.de has 3, news\.en has 4"),
         (["Eine Katze.", "", "Ein Hund.", "Ja."], {}, r"news\.de:2: the line is empty"),
-        (GERMAN, {"sides": "wmt.{lang}"}, r"one file must be called wmt\.de; found \[\]"),
-        (GERMAN, {"pairs": ["deen"]}, r"'deen' is no pair of languages\. Write it as de-en"),
+        (GERMAN, {"sides": "wmt.{lang}"}, r"one file must have the name wmt\.de; found \[\]"),
+        (GERMAN, {"pairs": ["deen"]}, r"'deen' is not a pair of languages\. Write it as de-en"),
         (GERMAN, {"pivot": "de", "langs": ["de"]}, r"no pair of languages to align"),
-        (GERMAN, {"documents": "docs.txt"}, r"one file must be called docs\.txt"),
+        (GERMAN, {"documents": "docs.txt"}, r"one file must have the name docs\.txt"),
     ],
 )
 def test_mistakes_are_named(tmp_path, german, options, message):

@@ -110,7 +110,7 @@ def test_versions_are_preferred_in_order():
 
 
 def test_planted_mistakes():
-    with pytest.raises(InputError, match="'fr-en' has a language that the set does not name"):
+    with pytest.raises(InputError, match="'fr-en' has a language that the evaluation corpus does not have"):
         planted(multiway(100), pairs=["fr-en"])
     with pytest.raises(InputError, match="too few sentences for 'zh-en'; 0 groups"):
         planted(multiway(100, langs=("de", "en")), pairs=["zh-en"])
@@ -151,9 +151,9 @@ def test_parallel_retrieval_sizes_seeds_and_mistakes():
     assert retrieval(multiway(50), ["de"], limit=7).gold.num_rows == 7
     assert retrieval(multiway(50), ["de"], seed=1).items.equals(retrieval(multiway(50), ["de", "en"], seed=1).items)
     assert not retrieval(multiway(50), ["de"], seed=1).items.equals(retrieval(multiway(50), ["de"], seed=2).items)
-    with pytest.raises(InputError, match="no sentence is there in all languages"):
+    with pytest.raises(InputError, match="no sentence exists in all languages"):
         retrieval(multiway(50), ["de", "fr"])
-    with pytest.raises(InputError, match="no sentence is there"):
+    with pytest.raises(InputError, match="no sentence exists"):
         retrieval(multiway(50), ["en"])
 
 

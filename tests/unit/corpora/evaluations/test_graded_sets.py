@@ -68,7 +68,7 @@ def test_files_without_a_year_are_of_none_where_others_name_one(tmp_path):
     plain = {"STS.input.images.txt": "x\ty\nx\tz\n", "STS.gs.images.txt": "1\n2\n"}
     assert read("senteval_sts", write(tmp_path, {**STS16, **plain}), year=15).gold.num_rows == 1
     twice = {**plain, **{f"more/{name}": text for name, text in plain.items()}}
-    with pytest.raises(InputError, match="two input files of images"):
+    with pytest.raises(InputError, match="two input files for images"):
         read("senteval_sts", write(tmp_path, twice), year=15)
 
 
@@ -76,9 +76,9 @@ def test_files_without_a_year_are_of_none_where_others_name_one(tmp_path):
     ("file", "text", "message"),
     [
         ("gs.headlines", "4.5\n\n", r"STS\.gs\.headlines\.txt:3: .*unequal numbers of lines.*3 pairs, 2 grades"),
-        ("gs.headlines", "4.5\n\n5.5\n", r"gs\.headlines\.txt:3: a grade is a number from 0 to 5; found '5.5'"),
-        ("gs.headlines", "4.5\n\nnan\n", "a grade is a number"),
-        ("input.headlines", "A dog.\tA hound.\nRain.\nOne.\n", r"input\.headlines\.txt:3: a line has two sentences"),
+        ("gs.headlines", "4.5\n\n5.5\n", r"gs\.headlines\.txt:3: a grade must be a number from 0 to 5; found '5.5'"),
+        ("gs.headlines", "4.5\n\nnan\n", "a grade must be a number"),
+        ("input.headlines", "A dog.\tA hound.\nRain.\nOne.\n", r"input\.headlines\.txt:3: a line must have two sentences"),
         ("input.headlines", "A dog.\t \nRain.\tSun\nOne.\tTwo.\n", r":1: the sentence is empty"),
     ],
 )
@@ -90,7 +90,7 @@ def test_sts_year_mistakes(tmp_path, file, text, message):
 
 def test_sts_year_files_that_are_missing(tmp_path):
     paths = write(tmp_path, STS16)
-    with pytest.raises(InputError, match="no files of STS14"):
+    with pytest.raises(InputError, match="no files for STS14"):
         read("senteval_sts", paths, year=14)
     del paths["STS/STS16-en-test/STS.gs.plagiarism.txt"]
     with pytest.raises(InputError, match="plagiarism has only its input file"):
@@ -167,7 +167,7 @@ def test_sts22_in_the_forms_of_mteb(tmp_path, form):
     assert pairs_of(evaluation, "de-en") == [("de", "Eins.", "en", "One.", 4.5)]
     assert pairs_of(evaluation, "fr") == [("fr", "Un.", "fr", "Deux.", 1)]
     assert read("mteb_sts", {f"data/{form}": path}, subsets=["fr"]).items["subset"].unique().to_pylist() == ["fr"]
-    with pytest.raises(InputError, match="no pairs of 'fr-pl'"):
+    with pytest.raises(InputError, match="no pairs for 'fr-pl'"):
         read("mteb_sts", {f"data/{form}": path}, subsets=["fr", "fr-pl"])
 
 
@@ -186,7 +186,7 @@ def test_sts17_of_mteb_by_folder_and_mistakes(tmp_path):
     paths["data/en-tr/test.jsonl"].write_text("{\n")
     with pytest.raises(InputError, match=r"test\.jsonl:1: not JSON"):
         read("mteb_sts", paths)
-    with pytest.raises(InputError, match="neither file nor folder"):
+    with pytest.raises(InputError, match="neither the file's nor the folder's name"):
         read("mteb_sts", write(tmp_path, {"test.jsonl": json.dumps(row) + "\n"}))
 
 
@@ -217,10 +217,10 @@ def test_quality_estimation_is_scored_by_z_mean(tmp_path):
     assert pairs_of(read("mlqe_pe", files, score="mean"), "en-de")[0][4] == 64.1
     with pytest.raises(InputError, match="no column 'z_median'"):
         read("mlqe_pe", files, score="z_median")
-    with pytest.raises(InputError, match="no scores of these languages"):
+    with pytest.raises(InputError, match="no scores for these languages"):
         read("mlqe_pe", files, ["fr", "en"])
     twice = {**files, **quality_archive(tmp_path, "en-de-test.tar.gz", QE + "0\ta\tb\t[]\t1\t[]\t1\t1\n")}
-    with pytest.raises(InputError, match="two files of en-de"):
+    with pytest.raises(InputError, match="two files for en-de"):
         read("mlqe_pe", twice)
 
 
@@ -228,7 +228,7 @@ def test_quality_estimation_is_scored_by_z_mean(tmp_path):
     ("line", "message"),
     [
         ("0\ta\tb\t[]\t1\t[]\n", "wrong number of columns; found 6, expected 8"),
-        ("0\ta\tb\t[]\t1\t[]\tgood\t1\n", "a grade is a number"),
+        ("0\ta\tb\t[]\t1\t[]\tgood\t1\n", "a grade must be a number"),
         ("0\t\tb\t[]\t1\t[]\t1\t1\n", "the sentence is empty"),
     ],
 )

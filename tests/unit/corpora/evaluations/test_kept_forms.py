@@ -66,7 +66,7 @@ def test_two_files_for_one_place_are_refused(tmp_path, kind, archive):
     """Golden: cambridgeltl/xcopa holds `data/it/test.it.jsonl` and its translation `data-gmt/it/test.it.jsonl`, LAReQA two `de.json`."""
     options, files = SETS[kind]
     two = {f"{folder}/{name}": text for folder in ("data-gmt", "data") for name, text in files.items()}
-    with pytest.raises(InputError, match=r"two files for one place in the set; .*data-gmt/.* and .*data/"):
+    with pytest.raises(InputError, match=r"two files have the same role in the set; .*data-gmt/.* and .*data/"):
         read(kind, packed(tmp_path, two) if archive else write(tmp_path, two), **options)
 
 

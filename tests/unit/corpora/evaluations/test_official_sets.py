@@ -61,7 +61,7 @@ def test_tatoeba_languages_and_first_lines(tatoeba):
         assert read("tatoeba", tatoeba, langs).items["subset"].unique().to_pylist() == ["deu"]
     assert read("tatoeba", tatoeba, first=2).gold.num_rows == 4
     assert read("tatoeba", tatoeba, first=2, limit=1).gold.num_rows == 2
-    with pytest.raises(InputError, match=r"no Tatoeba files of fr; languages there: cmn, deu"):
+    with pytest.raises(InputError, match=r"no Tatoeba files for fr; languages with files: cmn, deu"):
         read("tatoeba", tatoeba, ["de", "fr", "en"])
 
 
@@ -75,7 +75,7 @@ def test_tatoeba_mistakes(tatoeba):
     del tatoeba["tatoeba.deu-eng.eng"]
     with pytest.raises(InputError, match=r"tatoeba\.deu-eng\.eng is missing"):
         read("tatoeba", tatoeba)
-    with pytest.raises(InputError, match="no Tatoeba files of any language"):
+    with pytest.raises(InputError, match="no Tatoeba files for any language"):
         read("tatoeba", {})
 
 
@@ -138,10 +138,10 @@ def test_sts17_track_4b_stands_by_itself_and_ungraded_pairs_go(tmp_path):
 @pytest.mark.parametrize(("inputs", "grades", "message"), [
     ("a\tb\nc\td\n", "1\n", r"gs\.track5\.en-en\.txt:2: .*unequal.*2 pairs, 1 grade$"),
     ("a\tb\n", "1\n2\n", r"input\.track5\.en-en\.txt:2: .*unequal.*1 pair, 2 grades"),
-    ("a\tb\nc\n", "1\n2\n", r"track5\.en-en\.txt:2: a line has two sentences"),
-    ("a\tb\n", "six\n", r"gs\.track5\.en-en\.txt:1: a grade is a number from 0 to 5; found 'six'"),
-    ("a\tb\n", "5.5\n", r"a grade is a number"),
-    ("a\tb\n", "nan\n", r"a grade is a number"),
+    ("a\tb\nc\n", "1\n2\n", r"track5\.en-en\.txt:2: a line must have two sentences"),
+    ("a\tb\n", "six\n", r"gs\.track5\.en-en\.txt:1: a grade must be a number from 0 to 5; found 'six'"),
+    ("a\tb\n", "5.5\n", r"a grade must be a number"),
+    ("a\tb\n", "nan\n", r"a grade must be a number"),
     ("a\t \n", "1\n", r"input\.track5\.en-en\.txt:1: the sentence is empty"),
 ])  # fmt: skip
 def test_sts17_mistakes(tmp_path, inputs, grades, message):
@@ -187,14 +187,14 @@ def test_sts_of_our_own(graded):
 
 
 def test_sts_of_our_own_mistakes(graded):
-    with pytest.raises(InputError, match="'en-fr' has a language that is not there"):
+    with pytest.raises(InputError, match="'en-fr' has a language without a file"):
         read("sts_tsv", graded, ["en", "de"], pairs=["en-fr"])
     body = graded["sts_de.tsv"].read_text()
     graded["sts_de.tsv"].write_text(body.replace("1.5", "2"))
-    with pytest.raises(InputError, match=r"sts_de\.tsv:3: item 's2' is graded otherwise than in sts_en\.tsv"):
+    with pytest.raises(InputError, match=r"sts_de\.tsv:3: the grade of item 's2' differs from that in sts_en\.tsv"):
         read("sts_tsv", graded, ["en", "de"])
     graded["sts_de.tsv"].write_text(body.replace("1.5", "6"))
-    with pytest.raises(InputError, match=r"sts_de\.tsv:3: a grade is a number from 0 to 5; found '6'"):
+    with pytest.raises(InputError, match=r"sts_de\.tsv:3: a grade must be a number from 0 to 5; found '6'"):
         read("sts_tsv", graded, ["de"])
 
 
@@ -275,11 +275,11 @@ def test_the_test_split_of_bucc_has_no_gold(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "text", "message"), [
-    ("de-en.sample.de", "de-1 Eins.\n", r"de-en\.sample\.de:1: a line is id, tab, sentence"),
+    ("de-en.sample.de", "de-1 Eins.\n", r"de-en\.sample\.de:1: a line must be: id, tab, sentence"),
     ("de-en.sample.de", BUCC["de-en.sample.de"] + "de-1\tx\n", r"de-en\.sample\.de:6: id 'de-1' occurs twice"),
     ("de-en.sample.de", "de-1\t\n", r"de-en\.sample\.de:1: the sentence is empty"),
-    ("de-en.sample.gold", "de-1\ten-9\n", r"de-en\.sample\.gold:1: gold is.*'de-1\\ten-9'"),
-    ("de-en.sample.gold", "de-1\n", r"de-en\.sample\.gold:1: gold is"),
+    ("de-en.sample.gold", "de-1\ten-9\n", r"de-en\.sample\.gold:1: a gold line must be.*'de-1\\ten-9'"),
+    ("de-en.sample.gold", "de-1\n", r"de-en\.sample\.gold:1: a gold line must be"),
     ("de-en.sample.gold", BUCC["de-en.sample.gold"] + "de-1\ten-3\n", r"de-en\.sample\.gold:3: the gold pair de-1 en-3 occurs twice"),
 ])  # fmt: skip
 def test_bucc_mistakes(tmp_path, name, text, message):
@@ -290,7 +290,7 @@ def test_bucc_mistakes(tmp_path, name, text, message):
 def test_a_mistake_in_an_archive_of_bucc_names_it_the_member_and_the_line(tmp_path):
     archive = tmp_path / "bucc2018-de-en.sample-gold.tar.bz2"
     files = bucc_archive(archive, BUCC | {"de-en.sample.en": "en-1\tThree.\nen-2\n"})
-    with pytest.raises(InputError, match="a line is id, tab, sentence") as raised:
+    with pytest.raises(InputError, match="a line must be: id, tab, sentence") as raised:
         read("bucc", files, ["de"], split="sample")
     assert raised.value.where == f"{archive}:bucc2018/de-en/de-en.sample.en:2"
 

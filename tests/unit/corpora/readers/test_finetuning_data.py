@@ -37,7 +37,7 @@ def test_copa_asks_for_cause_or_effect_in_words(tmp_path):
         ("It rained. What was the effect?", "The street got wet.", [1.0]),
         ("It rained. What was the effect?", "The sun rose.", [0.0]),
     ]
-    with pytest.raises(InputError, match="none of the choices"):
+    with pytest.raises(InputError, match="not one of the choices"):
         rows("multiple_choice", written(tmp_path / "train.jsonl", [{**COPA, "label": 2}]), ["en"])
 
 
@@ -57,7 +57,7 @@ def test_laws_have_all_their_classes_and_share_a_group_over_languages(tmp_path):
         ("c:A:de", "A", [0.0, 20.0]),
         ("c:C:de", "C", [1.0]),
     ]
-    with pytest.raises(InputError, match="no concept of level 1"):
+    with pytest.raises(InputError, match="not a level 1 concept"):
         rows("multi_eurlex", written(tmp_path / "train.jsonl", [law("A", {"en": "one"}, ["100163"])]), ["en"])
 
 

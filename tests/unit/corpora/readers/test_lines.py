@@ -89,7 +89,7 @@ def slowly(data, longest):
         if not ended and not raw:
             break
         if len(raw) + ended > longest:
-            return found, f"a.txt:{number}: a line of more than"
+            return found, f"a.txt:{number}: a line has more than"
         line = raw.removesuffix(b"\r") if ended else raw
         try:
             text = line.decode()

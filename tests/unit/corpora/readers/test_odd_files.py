@@ -32,7 +32,7 @@ def written(path, text):
 def test_an_entity_of_a_dtd_elsewhere_is_refused_and_does_not_vanish(tmp_path, rows):
     """Golden: expat passes over `&eacute;` where the document type names a file that is not read."""
     files = written(tmp_path / "a.tmx", TMX.format(unit(("en", "caf&eacute;"), ("de", "Kaffee"))))
-    with pytest.raises(InputError, match=r"a\.tmx:2: an entity 'eacute' that the file does not define"):
+    with pytest.raises(InputError, match=r"a\.tmx:2: the file does not define the entity 'eacute'"):
         rows("tmx", files, ["en", "de"])
     files = written(tmp_path / "a.tmx", TMX.format(unit(("en", "caf&#233; &amp; tea"), ("de", "Kaffee"))))
     assert rows("tmx", files, ["en", "de"])[0]["a_text"] == "café & tea"
@@ -57,11 +57,11 @@ def test_units_without_a_language_are_counted(tmp_path, rows):
 def test_numbers_that_are_none_are_no_scores(tmp_path, rows, number):
     files = written(tmp_path / "a.tsv", f"a\tb\t{number}\nc\td\t1\n")
     columns = {**BITEXT, "3": "score"}
-    with pytest.raises(InputError, match=r"a\.tsv:1: score is no number"):
+    with pytest.raises(InputError, match=r"a\.tsv:1: score is not a number"):
         rows("tsv", files, ["en", "de"], columns=columns)
     assert [row["score"] for row in rows("tsv", files, ["en", "de"], columns=columns, skip_broken=True)] == [1.0]
     files = written(tmp_path / "a.jsonl", json.dumps({"t": "a", "l": float(number)}) + "\n")
-    with pytest.raises(InputError, match=r"a\.jsonl:1: label is no number"):
+    with pytest.raises(InputError, match=r"a\.jsonl:1: label is not a number"):
         rows("json_lines", files, ["en"], columns={"t": "a_text", "l": "label"})
 
 
@@ -139,19 +139,19 @@ def test_packed_members_of_an_archive_are_unpacked(tmp_path, rows):
 def test_a_number_with_an_underscore_is_none(tmp_path, rows):
     """Golden: Python reads `1_5` as 15."""
     files = written(tmp_path / "a.tsv", "a\tb\t1_5\n")
-    with pytest.raises(InputError, match=r"a\.tsv:1: score is no number; found '1_5'"):
+    with pytest.raises(InputError, match=r"a\.tsv:1: score is not a number; found '1_5'"):
         rows("tsv", files, ["de", "en"], columns={**BITEXT, "3": "score"})
 
 
 def test_a_truth_value_is_no_text_and_no_number(tmp_path, rows):
     files = written(tmp_path / "a.jsonl", '{"text": true}\n')
-    with pytest.raises(InputError, match=r"a\.jsonl:1: key 'text' holds no text and no number; found True"):
+    with pytest.raises(InputError, match=r"a\.jsonl:1: key 'text' has neither text nor a number; found True"):
         rows("json_lines", files, ["en"], columns={"text": "text"}, kind="mono")
 
 
 def test_files_whose_names_say_no_language_are_to_be_named(tmp_path, rows):
     files = {**written(tmp_path / "de.txt", "a\n"), **written(tmp_path / "en.txt", "b\n")}
-    with pytest.raises(InputError, match=r"one file must end in \.de.*`sides`"):
+    with pytest.raises(InputError, match=r"one file name must end in \.de.*`sides`"):
         rows("moses", files, ["de", "en"])
 
 
@@ -159,7 +159,7 @@ def test_files_whose_names_say_no_language_are_to_be_named(tmp_path, rows):
 def test_a_value_of_json_that_is_no_text_is_named(tmp_path, rows, change):
     question = {"premise": "It rained.", "choice1": "It was wet.", "choice2": "It was dry.", "question": "effect", "label": 0, **change}
     files = written(tmp_path / "train.jsonl", json.dumps(question) + "\n")
-    with pytest.raises(InputError, match=r"train\.jsonl:1: the (premise|choice|kind of question) is no text; found"):
+    with pytest.raises(InputError, match=r"train\.jsonl:1: the (premise|choice|kind of question) is not text; found"):
         rows("multiple_choice", files, ["en"])
 
 
@@ -167,7 +167,7 @@ def test_a_value_of_json_that_is_no_text_is_named(tmp_path, rows, change):
 def test_a_law_of_another_form_is_named(tmp_path, rows, change):
     law = {"celex_id": "32006D0213", "text": {"en": "Decision"}, "eurovoc_concepts": {"level_1": ["100142"]}, **change}
     files = written(tmp_path / "train.jsonl", json.dumps(law) + "\n")
-    with pytest.raises(InputError, match=r"train\.jsonl:1: (not in the form of MultiEURLEX|the celex_id is no text)"):
+    with pytest.raises(InputError, match=r"train\.jsonl:1: (not in the format of MultiEURLEX|the celex_id is not text)"):
         rows("multi_eurlex", files, ["en"])
 
 

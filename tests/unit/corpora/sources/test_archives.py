@@ -216,7 +216,7 @@ def test_a_tar_that_ends_without_its_end_is_not_whole(tmp_path, packed, broken):
         content[header] ^= 1
     archive = tmp_path / packed
     archive.write_bytes(pack(bytes(content), archive.suffix))
-    with pytest.raises(InputError, match=rf"{packed}: damaged or truncated archive; .*: neither a member nor the end of the archive"):
+    with pytest.raises(InputError, match=rf"{packed}: damaged or truncated archive; .*: expected a member or the end of the archive"):
         member_names(archive)
     with pytest.raises(InputError, match="damaged or truncated archive"):
         extract_folder(archive, "", tmp_path / "out", 100)
@@ -238,7 +238,7 @@ def test_other_mistakes_have_one_line(tmp_path):
         extract_member(archive, "b", tmp_path / "out", 10)
     with pytest.raises(InputError, match="no member begins with 'b/'"):
         extract_folder(archive, "b/", tmp_path / "out", 10)
-    with pytest.raises(InputError, match=r"no archive that we can open.*\.tar\.zst"):
+    with pytest.raises(InputError, match=r"unknown archive format.*\.tar\.zst"):
         member_names(tmp_path / "a.rar")
     with pytest.raises(InputError, match="missing"):
         extract_member(tmp_path / "gone.zip", "a", tmp_path / "out", 10)
@@ -296,7 +296,7 @@ def test_a_header_that_would_fill_the_memory_is_refused(tmp_path, kind):
     header.type, header.size = kind, 3 << 20
     archive = tmp_path / "a.tar.gz"
     archive.write_bytes(gzip.compress(header.tobuf() + bytes(header.size) + tarfile.TarInfo("a").tobuf() + bytes(1024)))
-    with pytest.raises(InputError, match=r"a\.tar\.gz: .*a header of 3,145,728 bytes, 1,048,576 allowed"):
+    with pytest.raises(InputError, match=r"a\.tar\.gz: .*a header has 3,145,728 bytes, 1,048,576 are allowed"):
         member_names(archive)
 
 

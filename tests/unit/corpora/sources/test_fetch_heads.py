@@ -90,7 +90,7 @@ def test_damage_inside_a_beginning_is_told(tmp_path):
 def test_a_cut_file_that_is_no_beginning_is_damaged_as_before(tmp_path):
     path = tmp_path / "en.txt.xz"
     path.write_bytes(WHOLE[:HEAD])
-    with pytest.raises(InputError, match="ends before it is whole"):
+    with pytest.raises(InputError, match="the file is truncated"):
         texts(path)
 
 

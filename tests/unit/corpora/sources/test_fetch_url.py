@@ -225,7 +225,7 @@ def test_a_hash_is_recorded_at_the_first_download_and_goes_with_the_file(there, 
     ("name", "body", "about", "why"),
     [
         ("en.txt.xz", b"<!DOCTYPE html>\n<html>" + b" " * 1500, 82_000_000_000, "web page"),
-        ("en.txt.xz", b"plain text", None, "does not begin as a .xz"),
+        ("en.txt.xz", b"plain text", None, "first bytes are not those of a .xz"),
         ("en.txt.xz", lzma.compress(BODY), 10**6, "expected about 1,000,000 bytes"),
         ("en.txt.xz", lzma.compress(BODY)[:-20], None, "damaged"),
         ("en.txt.gz", gzip.compress(BODY)[:-3], None, "damaged"),

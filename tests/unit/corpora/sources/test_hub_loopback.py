@@ -111,7 +111,7 @@ def test_the_sites_own_hub_is_asked_with_the_users_token(said):
 def test_a_repository_behind_terms_says_how_to_agree(said):
     kind, words = said["gated"]
     assert kind == "NetworkError"
-    assert "agree to the terms" in words
+    assert "accept the terms" in words
     assert "HF_TOKEN" in words
 
 
@@ -119,8 +119,8 @@ def test_a_repository_behind_terms_says_how_to_agree(said):
 def test_a_page_in_the_hubs_place_is_no_hub(said, mode):
     kind, words = said[mode]
     assert kind == "NetworkError"
-    assert "something else answers in its place" in words
-    assert "sign in first" in words
+    assert "another server answered in its place" in words
+    assert "require you to sign in" in words
 
 
 def test_wrong_bytes_in_the_hubs_cache_are_not_read_again(said):

@@ -126,7 +126,7 @@ def test_of_a_packed_file_servers_say_that_the_transfer_is_packed(site, tmp_path
 
 def test_a_packing_that_cannot_be_undone_is_named(site, dest, waits):
     site.answers = [whole(OLD, Content_Encoding="compress")]
-    with pytest.raises(NetworkError, match="packed as 'compress'"):
+    with pytest.raises(NetworkError, match="compressed as 'compress'"):
         get(site, dest)
     assert not dest.exists()
 

@@ -49,7 +49,7 @@ def test_the_catalogue_knows_the_address(corpus, version, name, address):
         ("ParaCrawl", "v99", "en-fr.txt.zip", r"no such version.*v9.*did you mean 'v9'"),
         ("ParaCrawl", "v9", "en-xx.txt.zip", r"no such pair of languages; allowed: en-pt, .* others; did you mean 'en-zh'"),
         ("NoSuchCrawl", "v1", "en-fr.txt.zip", r"no such corpus"),
-        ("ParaCrawl", "v9", "en-fr.csv", r"'en-fr\.csv' is no file of OPUS.*en-fr\.txt\.zip"),
+        ("ParaCrawl", "v9", "en-fr.csv", r"'en-fr\.csv' is not a file of OPUS.*en-fr\.txt\.zip"),
         ("ParaCrawl' OR '1'='1", "v9", "en-fr.txt.zip", r"no such corpus"),
     ],
 )
@@ -140,7 +140,7 @@ def test_a_busy_api_is_tried_again_and_named(server, tmp_path, waits):
 
 def test_an_answer_that_is_none_of_the_api(server, monkeypatch):
     server.status = 404
-    with pytest.raises(NetworkError, match=r"did not answer as its API does.*404"):
+    with pytest.raises(NetworkError, match=r"not in the format of its API.*404"):
         opus.find({"opus": "Mine", "version": "v3", "api": server.api}, {"name": "de-en.txt.zip"})
 
 

@@ -66,7 +66,7 @@ def test_a_proxy_that_does_not_answer_is_thought_of(site, tmp_path, monkeypatch,
         monkeypatch.setenv("ALL_PROXY", f"socks5://user:secret@127.0.0.1:{free.getsockname()[1]}")
     monkeypatch.delenv("NO_PROXY", raising=False)
     monkeypatch.delenv("no_proxy", raising=False)
-    with pytest.raises(NetworkError, match=r"publisher\.example could not be reached.*ALL_PROXY names a proxy") as error:
+    with pytest.raises(NetworkError, match=r"publisher\.example could not be reached.*ALL_PROXY sets a proxy") as error:
         fetch_file("set", {"url": "http://publisher.example/"}, FILE, tmp_path / "set" / "a.txt", [])
     assert "secret" not in str(error.value)
 
@@ -97,12 +97,12 @@ def test_what_the_hub_refuses_says_what_to_do():
     from huggingface_hub import errors
 
     gated = hub_error("flores.zip", answered(403, errors.GatedRepoError), "hub:lab/set@main")
-    assert "agree to the terms" in str(gated)
+    assert "accept the terms" in str(gated)
     assert "HF_TOKEN" in str(gated)
     busy = hub_error("a.txt", answered(429, errors.HfHubHTTPError), "hub:lab/set@main")
     assert busy.retry_after == 300
     private = hub_error("a.txt", answered(401, errors.RepositoryNotFoundError), "hub:lab/set@main")
-    assert "misspelt" in str(private)
+    assert "Check the name" in str(private)
     xet = hub_error("a.txt", errors.XetDownloadError("chunk"), "hub:lab/set@main")
     assert "HF_HUB_DISABLE_XET=1" in str(xet)
     assert hub_error("a.txt", KeyError("x"), "hub:lab/set@main") is None
@@ -110,6 +110,6 @@ def test_what_the_hub_refuses_says_what_to_do():
 
 def test_a_network_that_wants_a_password_first_is_told_from_a_publisher(site, tmp_path, waits):
     site.plan = ["511"]
-    with pytest.raises(NetworkError, match=r"sign in first.*511"):
+    with pytest.raises(NetworkError, match=r"requires you to sign in.*511"):
         fetch_file("set", {"url": site.url}, FILE, tmp_path / "set" / "a.txt", [])
     assert not waits

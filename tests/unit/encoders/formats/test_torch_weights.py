@@ -64,7 +64,7 @@ def test_folder_and_zip_give_the_vectors_of_the_weights(published, tiny_encoder,
 def test_a_payload_is_refused_and_never_runs(published, tmp_path):
     (weights,) = published.rglob("pytorch_model.bin")
     torch.save({"bert.pooler.dense.weight": Evil(tmp_path / "owned")}, weights)
-    with pytest.raises(InputError, match="not a file of plain weights"):
+    with pytest.raises(InputError, match="not a file of plain tensors"):
         prepared(published, tmp_path / "out")
     assert not (tmp_path / "owned").exists()
     assert not (tmp_path / "out").exists()
