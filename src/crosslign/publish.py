@@ -15,7 +15,7 @@ from crosslign.files.walk import files_below
 T = TypeVar("T")
 CARD = "README.md"
 REFUSED = (401, 403)
-SIGN_IN = "Sign in (`hf auth login`), or set HF_TOKEN to a token that may write there"
+SIGN_IN = "Sign in (`hf auth login`), or set HF_TOKEN to a token with write access"
 
 
 def publish(folder: Path, card: str, name: str, *, public: bool) -> str:
@@ -42,9 +42,11 @@ def publish(folder: Path, card: str, name: str, *, public: bool) -> str:
     try:
         address = _again(api.create_repo, name, tries)(name, private=not public, exist_ok=True)
     except HFValidationError as error:
-        raise InputError(f"{name!r} is no name of a repository", where="NAME", why=str(error), do="Write organisation/name") from error
+        raise InputError(f"{name!r} is not the name of a repository", where="NAME", why=str(error), do="Write organisation/name") from error
     if not public and not _again(api.repo_info, name, tries)(name).private:
-        raise InputError("the repository is public", where=name, do="Give --public if everybody may read the model, or name another one")
+        raise InputError(
+            "the repository is public", where=name, do="Give --public if everybody may read the model, or name another repository"
+        )
     contents: Mapping[str, str | Path | bytes] = {
         **{path.relative_to(folder).as_posix(): path for path in files_below(folder)},
         CARD: card.encode(),
@@ -66,8 +68,8 @@ def _again(call: Callable[..., T], name: str, patience: Patience) -> Callable[..
                 status = getattr(getattr(error, "response", None), "status_code", 0)
                 if status in REFUSED:
                     why = f"it answered {status}"
-                    raise InputError("the hub refuses this token, or has none", where=name, why=why, do=SIGN_IN) from error
-                problem = hub_error("the model", error, name, failed="did not reach the hub")
+                    raise InputError("the hub rejects the token, or received none", where=name, why=why, do=SIGN_IN) from error
+                problem = hub_error("the model", error, name, failed="could not be uploaded to the hub")
                 if problem is None:
                     raise
                 count += 1

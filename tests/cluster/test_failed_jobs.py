@@ -33,7 +33,7 @@ def test_it_is_tried_once_and_its_logs_lead_to_each_other(cluster, first, unknow
     assert RUN in named.splitlines()[0]
     assert f"slurm job {job.id}: FAILED" in named
     assert "  cause: " in named
-    assert "not known to be of one checkpoint" in named
+    assert "may come from different checkpoints" in named
     own, slurm = (first.folder / path for path in re.findall(r"^  log: (.*)$", named, flags=re.MULTILINE))
     number, pattern = re.search(r"Slurm job (\S+) on .*; its log: (.+)$", own.read_text(encoding="utf-8"), flags=re.MULTILINE).groups()
     assert number == job.id
@@ -52,9 +52,9 @@ def test_what_fails_in_a_group_is_named_with_its_log_and_what_does_not_counts(cl
     assert named.startswith("score ")
     assert "task=sts12" in named.splitlines()[0]
     assert f"slurm job {job.id}: FAILED" in named
-    assert "not known to be of one checkpoint" in named
+    assert "may come from different checkpoints" in named
     own = re.search(r"^  log: (.*/sts12\.log)$", named, flags=re.MULTILINE)[1]
-    assert "not known to be of one checkpoint" in (first.folder / own).read_text(encoding="utf-8")
+    assert "may come from different checkpoints" in (first.folder / own).read_text(encoding="utf-8")
     assert list((first.results / "scores" / RUN).rglob("bucc_moco.json"))
     first.run("--group-components", "scores=16", check=False)
     (again,) = cluster.jobs(after=int(job.id))

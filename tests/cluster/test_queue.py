@@ -19,7 +19,7 @@ def test_a_job_is_submitted_when_slurm_takes_jobs_again(cluster, first):
         with first.frozen("embed.py"):
             cluster.ask("scontrol", "update", "partitionname=main", "state=drain")
         try:
-            wait_for(lambda: "Slurm takes no jobs just now" in process.log.read_text(), 300, "nobody says why the score waits")
+            wait_for(lambda: "Slurm accepts no jobs at present" in process.log.read_text(), 300, "nobody says why the score waits")
         finally:
             cluster.ask("scontrol", "update", "partitionname=main", "state=up")
         assert process.wait(timeout=600 * PATIENCE) == 0, process.log.read_text()[-6000:]
@@ -57,7 +57,7 @@ def test_a_job_whose_submission_was_not_answered_is_in_the_queue_once(cluster, f
     before = cluster.last()
     _, said = first.run()
     assert [job.state for job in cluster.jobs(after=before)] == ["CANCELLED", "COMPLETED"]
-    assert "Slurm takes no jobs just now (Socket timed out)" in said
+    assert "Slurm accepts no jobs at present (Socket timed out)" in said
     assert "Trying to restart" not in said
 
 

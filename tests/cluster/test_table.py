@@ -24,7 +24,7 @@ def test_the_table_is_there_and_its_jobs_ran_on_slurm(first):
     assert {"rule_build_corpus", "rule_build_evaluation", "rule_build_examples", "rule_score", *GPU_RULES} <= rules
     assert not [rule for rule in rules for local in LOCAL if local in rule]
     assert sum(rule_of(job) == "rule_train_system" for job in first.first_jobs) == 2
-    assert "computed on the CPU" not in first.said  # of this machine; the nodes are others
+    assert "such jobs run on the CPU" not in first.said  # of this machine; the nodes are others
 
 
 def test_never_more_gpu_jobs_than_devices(first):

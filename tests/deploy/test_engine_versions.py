@@ -4,7 +4,7 @@ import pytest
 from mini_project import Mini
 from other_version import renamed
 
-WARNING = "on which this workflow's changes to it were tried"
+WARNING = "with which this workflow's patches of it were tested"
 OLDEST = "9.27.0"
 
 

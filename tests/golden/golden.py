@@ -88,7 +88,7 @@ def problems(name: str, cases: Mapping[str, Case]) -> list[str]:
             continue
         if not same(file[label]["made"], as_kept(case.make()), case.relative, case.absolute):
             if file[label]["with"] != said(case.others):
-                found.append(f"{name}: {label!r} rests on another version of something else: run `make golden`")
+                found.append(f"{name}: {label!r} depends on another version of something else: run `make golden`")
             else:
                 found.append(f"{name}: {label!r} has changed: raise the version of {short}, or keep the result (docs/trust.md)")
     return found

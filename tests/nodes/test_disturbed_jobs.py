@@ -90,7 +90,7 @@ def test_a_job_that_is_put_back_and_held_waits_for_the_one_who_releases_it(nodes
     nodes.ask("scontrol", "requeuehold", job.id)
     project.release()
     wait_for(lambda: "can never start" in process.said(), 120, "nobody says that the job is held")
-    assert f"{job.id}; see Slurm's log of it, then `scontrol release <job id>`" in process.said()
+    assert f"{job.id}; see its Slurm log, then run `scontrol release <job id>`" in process.said()
     nodes.ask("scontrol", "release", job.id)
     said = project.ends_well(process)
     (again,) = begun.jobs()

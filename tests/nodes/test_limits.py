@@ -8,8 +8,8 @@ pytestmark = pytest.mark.long
 @pytest.mark.parametrize(
     ("resources", "limit"),
     [
-        (("score:slurm_partition=short", "score:runtime=60"), "60 minutes, and partition short (MaxTime) never gives more than 30"),
-        (("score:qos=tiny", "score:runtime=20"), "20 minutes, and QOS tiny (MaxWall) never gives more than 10"),
+        (("score:slurm_partition=short", "score:runtime=60"), "60 minutes, but partition short (MaxTime) allows at most 30"),
+        (("score:qos=tiny", "score:runtime=20"), "20 minutes, but QOS tiny (MaxWall) allows at most 10"),
     ],
 )
 def test_jobs_that_could_never_start_are_refused_before_the_first(nodes, project, resources, limit):
@@ -25,7 +25,7 @@ def test_jobs_that_could_never_start_are_refused_before_the_first(nodes, project
 @pytest.mark.parametrize(
     ("own", "said"),
     [
-        ("train_system: {slurm_partition: short, runtime: 60}", "partition short (MaxTime) never gives more than 30"),
+        ("train_system: {slurm_partition: short, runtime: 60}", "partition short (MaxTime) allows at most 30"),
         ("scoer: {slurm_partition: short}", "score"),
         ("train_system: {slurm_partition: cpu}", "where GPUs have a partition of their own"),
         ("train_system: {slurm_partition: gpu}", ""),

@@ -12,7 +12,7 @@ def test_a_run_waits_where_its_qos_takes_no_more_jobs(nodes, project):
     for _ in range(10):
         assert nodes.ask("sbatch", "--qos=tiny", "--time=5", *WAITS)
     with project.started("--set-resources", "score:qos=tiny", "score:runtime=10") as process:
-        wait_for(lambda: "Slurm takes no jobs just now (QOSMaxSubmitJob" in process.said(), 120, "nobody says why no job is submitted")
+        wait_for(lambda: "Slurm accepts no jobs at present (QOSMaxSubmitJob" in process.said(), 120, "nobody says why no job is submitted")
         nodes.cancel_all()
         said = project.ends_well(process)
     assert "Trying to restart" not in said
@@ -25,7 +25,7 @@ def test_a_run_waits_where_slurm_remembers_as_many_jobs_as_it_may(nodes, project
         with nodes.changed(most=2):  # one less than it says are taken
             assert nodes.ask("sbatch", *WAITS)
             with project.started() as process:  # `sbatch` itself tries for two minutes
-                said = "Slurm takes no jobs just now (temporarily unable to accept job)"
+                said = "Slurm accepts no jobs at present (temporarily unable to accept job)"
                 wait_for(lambda: said in process.said(), 300, "nobody says why no job is submitted")
                 nodes.cancel_all()
                 said = project.ends_well(process, 600)
@@ -35,10 +35,10 @@ def test_a_run_waits_where_slurm_remembers_as_many_jobs_as_it_may(nodes, project
 def test_without_accounting_a_run_that_would_ask_it_is_refused_with_what_to_do(nodes, project):
     project.forget_score()
     with nodes.without_accounting():
-        assert "sacct does not answer: leave `slurm-status-command: squeue` as it is" in project.crosslign("doctor")
+        assert "sacct does not answer: keep `slurm-status-command: squeue`" in project.crosslign("doctor")
         done = project.on_slurm("--slurm-status-command", "sacct", check=False)
         assert done.returncode != 0
-        assert "write `slurm-status-command: squeue` into slurm/local.yaml" in done.stdout
+        assert "Write `slurm-status-command: squeue` into slurm/local.yaml" in done.stdout
         project.on_slurm()
     assert project.is_whole()
 

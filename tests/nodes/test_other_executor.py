@@ -12,7 +12,7 @@ def test_an_executor_that_nobody_has_tried_is_left_as_it_is_and_makes_the_same_t
     before = nodes.last()
     path = f"{renamed(tmp_path, PACKAGE, '2.99.0')}:{project.before}"
     said = project.on_slurm(PYTHONPATH=path).stdout
-    assert said.count(f"warning: {PACKAGE} 2.99.0 is not 2.8.x, on which this workflow's changes to it were tried") == 1
+    assert said.count(f"warning: {PACKAGE} 2.99.0 is not 2.8.x, with which this workflow's patches of it were tested") == 1
     assert project.is_whole()
     (job,) = nodes.jobs(after=before)
     assert job.state == "COMPLETED"

@@ -18,7 +18,7 @@ def test_a_run_inside_a_job_is_told_to_end_before_its_time_and_the_next_goes_on(
     variables = ",".join(f"{name}={value}" for name, value in {"PYTHONPATH": project.before, **OWN}.items())
     nodes.ask("sbatch", *options, f"--export=ALL,{variables}", f"--wrap=exec {shlex.join(project.command(*ON_SLURM))}")
     project.wait_until_held()
-    told = "told to end: jobs that only waited are cancelled, 1 running ones are waited for"
+    told = "stopping: waiting jobs are cancelled, the run waits for 1 running ones"
     wait_for(lambda: told in log.read_text(), 240, "Slurm does not tell it, or it does not hear")  # after two minutes of the six
     assert [job.state for job in nodes.jobs(after=before)] == ["RUNNING", "RUNNING"]
     project.release()
@@ -40,7 +40,7 @@ def test_a_run_whose_jobs_all_wait_is_told_to_end_cancels_them_and_the_next_goes
         process.terminate()
         wait_for(lambda: process.poll() is not None, 120, process.said()[-6000:])
     assert process.returncode != 0
-    assert "told to end: jobs that only waited are cancelled, 0 running ones are waited for\n" in process.said()
+    assert "stopping: waiting jobs are cancelled, the run waits for 0 running ones\n" in process.said()
     assert [job.state for job in nodes.jobs(after=before)] == ["CANCELLED"]
     nodes.cancel_all()
     project.on_slurm()

@@ -185,7 +185,7 @@ def test_values_of_numpy_and_tuples_are_those_of_python(encoder):
 
 def test_as_many_vectors_as_sentences_are_asked_for(cache):
     for rows in (1, 3):
-        with pytest.raises(InputError, match=f"{rows} vectors? of 2 sentences"):
+        with pytest.raises(InputError, match=f"{rows} vectors? for 2 sentences"):
             crosslign.mine(["a", "b"], ["c", "d"], _Gives(np.eye(3)[:rows]))
     with pytest.raises(InputError, match="3 vectors for"):
         crosslign.evaluate(_Gives(np.eye(3)), ["sts17"], config=QUICK)

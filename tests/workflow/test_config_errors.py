@@ -51,11 +51,11 @@ EDITS = {
         r"quickstart\.yaml:\d+: .*unknown objective 'infonse'.*did you mean 'infonce'",
     ),
     "a wrong type": ("config/papers/quickstart.yaml", "batch: 32", "batch: many", r"quickstart\.yaml:\d+: .*found 'many'.*integer"),
-    "a key that stands twice": (
+    "a key that occurs twice": (
         "config/config.yaml",
         "scale: laptop",
         "scale: laptop\nscale: quick",
-        r"config\.yaml:\d+: a key stands twice",
+        r"config\.yaml:\d+: a key occurs twice",
     ),
     "code": (
         "config/config.yaml",
@@ -103,7 +103,7 @@ def test_the_workflow_stops_before_any_job_with_exit_code_2(untouched):
     ("target", "message"),
     [
         ("quickstrat", r"unknown target 'quickstrat'.*did you mean 'quickstart'"),
-        ("five_methods", "paper 'five_methods' is a target, but switched off"),
+        ("five_methods", "target 'five_methods' is a paper that is switched off"),
     ],
 )
 def test_a_misspelt_target_of_the_command_line_is_named_with_the_nearest(untouched, target, message):

@@ -44,7 +44,7 @@ def test_two_files_of_ones_own_become_scored_pairs(mining):
     done = command(mining, "my_mine", "--cores", "2", "--config", "scale=quick")
     assert done.returncode == 0, done.stderr[-6000:]
     assert "results/quick/mined/my_mine.tsv" in done.stdout
-    assert "of the first 600 lines of each file alone: the scale is quick" in done.stdout
+    assert "only the first 600 lines of each file were read, at scale quick" in done.stdout
 
     with open(mining.results / "mined" / "my_mine.tsv", encoding="utf-8", newline="") as file:
         lines = list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
@@ -118,7 +118,7 @@ def test_two_files_of_ones_own_become_scored_pairs(mining):
 @pytest.mark.long
 def test_what_does_not_exist_ends_in_one_line(mining):
     assert "did you mean 'my_mine'" in command(mining, "my_mime").stderr
-    assert "--encoder: an option of two files, and this is an entry" in command(mining, "my_mine", "--encoder", "minilm_l6").stderr
+    assert "--encoder: this option is only for two files, not for an entry" in command(mining, "my_mine", "--encoder", "minilm_l6").stderr
     assert "precision without plants" in command(mining, "my_mine", "--precision", "0.95").stderr
     mining.edit("config/config.yaml", "news.de.gz", "news.fr.gz")
     missing = command(mining, "my_mine")

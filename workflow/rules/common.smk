@@ -200,13 +200,13 @@ if workflow.is_main_process:
     os.environ[ENGINE_VARIABLE] = engine_mark()
     for mirror in filter(lambda folder: not folder.is_dir(), project.mirrors):
         print(
-            f"note: there is no mirror {mirror}: nothing is read from it",
+            f"note: the mirror {mirror} does not exist, so it is not used",
             file=sys.stderr,
         )
     for plugin in project.plugins:
         print(f"note: {plugin}", file=sys.stderr)
     for entry, path in project.replaced.items():
-        print(f"note: {entry} of {path}, not of the catalog", file=sys.stderr)
+        print(f"note: {entry} comes from {path}, not from the catalog", file=sys.stderr)
     for path in dict.fromkeys(project.added.values()):
         own = [entry for entry, place in project.added.items() if place == path]
         more = f" and {len(own) - 5} more" if len(own) > 5 else ""

@@ -58,7 +58,7 @@ for source in stand_in_sources():
             **versioned(STAND_IN_RULE, graph.stand_in_recipe(project, source)),
             root=str(paths.results),
         message:
-            f"Writing the files of {source} from the project's own sentences"
+            f"Writing synthetic data for {source}"
         script:
             "../scripts/run_stage.py"
 
@@ -104,7 +104,7 @@ rule filter_shards:
         **versioned("filter_shards", share_recipe),
         root=lambda w: str(paths.results),
     message:
-        "Filtering share {wildcards.part} of the corpus {wildcards.corpus}"
+        "Filtering part {wildcards.part} of the corpus {wildcards.corpus}"
     script:
         "../scripts/run_stage.py"
 
@@ -169,6 +169,6 @@ rule build_evaluation:
         **versioned("build_evaluation", corpus_recipe),
         root=lambda w: str(paths.results),
     message:
-        "Making the evaluation set {wildcards.corpus}"
+        "Building the evaluation corpus {wildcards.corpus}"
     script:
         "../scripts/run_stage.py"

@@ -37,9 +37,9 @@ def require_executor(job):
         plugin.set_gres_string(job)
     except WorkflowError as error:
         raise InputError(
-            f"the executor takes no jobs of {job.rule.name}",
+            f"the executor rejects jobs of {job.rule.name}",
             why=str(error),
-            do="fix slurm/local.yaml",
+            do="Fix slurm/local.yaml",
         ) from error
 
 
@@ -80,7 +80,7 @@ def check_scheduler(dag):
 def print_missing():
     """Say what tables and figures are made without, and why: in them it is a dash and a footnote, also of a misspelt path."""
     for reason in all_missing(project):
-        print(f"note: left out, since {reason}", file=sys.stderr)
+        print(f"note: left out because {reason}", file=sys.stderr)
 
 
 def print_gpu_note():
@@ -131,7 +131,7 @@ def print_summary(dag):
     done = [table for table in project.tables if table in own]
     done.sort(key=lambda table: table not in project.settings["targets"])
     if STORED and done:
-        print(f"{paths.results} is in the storage of this run", file=sys.stderr)
+        print(f"the results {paths.results} are in this run's storage", file=sys.stderr)
     elif done:
         # Loads what each start of Snakemake, in every job's process too, can do without.
         from crosslign.reporting.layout import scaled_title

@@ -72,7 +72,7 @@ rule mine_search:
         work=lambda w: str(paths.checkpoints(f"mine/{w.mine}/{w.part}")),
         root=lambda w: str(paths.results),
     message:
-        "Searching nearest neighbours for {wildcards.mine}, part {wildcards.part}"
+        "Searching for nearest neighbours of {wildcards.mine}, part {wildcards.part}"
     script:
         "../scripts/run_stage.py"
 
@@ -120,7 +120,7 @@ rule mine_calibrate:
         **versioned("mine_calibrate", mining_calibration),
         root=lambda w: str(paths.results),
     message:
-        "Hiding known pairs among the sides of {wildcards.mine}"
+        "Hiding known pairs in the sides of {wildcards.mine}"
     script:
         "../scripts/run_stage.py"
 

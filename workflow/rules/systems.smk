@@ -97,6 +97,6 @@ rule choose:
         **versioned("choose", lambda w: choice_recipe(project, w.system)),
         root=lambda w: str(paths.results),
     message:
-        "Choosing the values of {wildcards.system} among its trials"
+        "Choosing values for {wildcards.system} from its trials"
     script:
         "../scripts/run_stage.py"

@@ -17,7 +17,7 @@ rule count_rows:
         **versioned("count_rows", counting),
         root=lambda w: str(paths.results),
     message:
-        "Counting what stands behind the table {wildcards.table}"
+        "Counting the data behind the table {wildcards.table}"
     script:
         "../scripts/run_stage.py"
 
@@ -64,7 +64,7 @@ rule make_table:
         published=lambda w: str(PRINTED),
         root=lambda w: str(paths.results),
     message:
-        "Making the table {wildcards.table}"
+        "Building the table {wildcards.table}"
     script:
         "../scripts/run_stage.py"
 
@@ -151,7 +151,7 @@ rule write_claims:
         published=lambda w: str(PRINTED),
         root=lambda w: str(paths.results),
     message:
-        "Writing what the papers claim, and the verdicts"
+        "Writing the papers' claims and their verdicts"
     script:
         "../scripts/run_stage.py"
 

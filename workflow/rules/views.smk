@@ -45,6 +45,6 @@ rule build_view:
         root=lambda w: str(paths.results),
         translations=str(paths.translations),
     message:
-        "Making the view {wildcards.view}"
+        "Building the view {wildcards.view}"
     script:
         "../scripts/run_stage.py"

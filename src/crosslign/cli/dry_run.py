@@ -38,7 +38,7 @@ def jobs_as_dot(args: Namespace) -> str:
             print(f" {duration(time.monotonic() - start)} ...", end="", file=sys.stderr, flush=True)
     print(f" {duration(time.monotonic() - start)}", file=sys.stderr)
     if process.returncode:  # its own reasons it prints to the one stream or to the other
-        raise InputError("Snakemake cannot plan this", where=str(args.directory), why=complaint(out + err))
+        raise InputError("Snakemake cannot plan this run", where=str(args.directory), why=complaint(out + err))
     return out
 
 

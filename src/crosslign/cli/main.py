@@ -18,7 +18,7 @@ from crosslign.files.atomic import in_words
 from crosslign.version import __version__
 
 EXIT_CODES = (
-    "exit codes: 0 done; 1 verify found a result that is not whole, or doctor a problem; 2 wrong input; 3 network; "
+    "exit codes: 0 done; 1 verify found a missing or damaged result, or doctor a problem; 2 wrong input; 3 network; "
     "4 disk, memory or device; 130 Ctrl-C; mine ENTRY returns Snakemake's code"
 )
 

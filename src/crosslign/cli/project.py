@@ -15,8 +15,8 @@ from crosslign.errors import InputError
 def project_arguments(parser: ArgumentParser) -> None:
     """Declare the project's folder, its configuration file, and overrides."""
     parser.add_argument("--directory", type=Path, default=Path.cwd(), help="the project's folder (default: here)")
-    parser.add_argument("--configfile", type=Path, help="configuration file to lay over config/config.yaml, as Snakemake does")
-    parser.add_argument("--config", nargs="*", default=[], metavar="KEY=VALUE", help="override configuration keys, as Snakemake does")
+    parser.add_argument("--configfile", type=Path, help="configuration file that overrides config/config.yaml, as for Snakemake")
+    parser.add_argument("--config", nargs="*", default=[], metavar="KEY=VALUE", help="override configuration keys, as for Snakemake")
 
 
 def read_project(args: Namespace, needed: bool = True) -> Project:
@@ -31,8 +31,8 @@ def read_project(args: Namespace, needed: bool = True) -> Project:
     """
     file = own_file(args.directory, args.directory)
     if needed and not file.exists():
-        do = "Run this in a checkout of crosslign, or name its folder: --directory"
-        raise InputError("no project here", where=str(file), why="the command reads a project's configuration", do=do)
+        do = "Run it in a checkout of crosslign, or give its folder: --directory"
+        raise InputError("no project here", where=str(file), why="the command needs a project's configuration", do=do)
     return project_in(args.directory, args.config, args.configfile)
 
 

@@ -92,11 +92,13 @@ def mine_files(project: Project, entry: Mapping[str, Any], outputs: Mapping[str,
         recipe = mine_recipe(project, NAME)
     if recipe["system"] not in project.encoders:
         do = "Name a trained system in an entry of `mine:` (docs/mine-your-own.md)"
-        raise InputError("two files are read by a base encoder", where="--encoder", why=f"{recipe['system']} is a trained system", do=do)
+        raise InputError(
+            "two files can be mined only with a base encoder", where="--encoder", why=f"{recipe['system']} is a trained system", do=do
+        )
     read = {side: side_files(project, recipe, side) for side in sides_of(recipe)}
     for file in itertools.chain.from_iterable(read.values()):
         if not file.is_file():
-            raise InputError("file is missing, or no file", where=str(file))
+            raise InputError("file is missing, or not a regular file", where=str(file))
     require_apart(outputs.values(), itertools.chain.from_iterable(read.values()))
     first = next(iter(outputs.values()))
     work = first.with_name(f".{first.name}.mining")

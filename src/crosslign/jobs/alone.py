@@ -81,14 +81,14 @@ def only_one(job_log: Path) -> Iterator[None]:
     try:
         held = locked(path, 0.2)
     except Timeout:
-        log.warning("%s: a process of an earlier run is still at this job; waiting until it ends", job_log)
+        log.warning("%s: a process of an earlier run still does this job; waiting until it ends", job_log)
         try:
             held = locked(path, SCHEDULED_WAIT_SECONDS if any(name in os.environ for name in SCHEDULERS) else WAIT_SECONDS)
         except Timeout as error:
             raise ResourceError(
-                "another process is at this job and does not end",
+                "another process does this job and does not end",
                 where=str(job_log),
-                do=f"End it (fuser {path} names it); if its machine is gone and the lock remained, remove that file",
+                do=f"End that process (fuser {path} names it); if its machine no longer runs but the lock remains, remove this file",
             ) from error
     with held:
         yield

@@ -7,9 +7,9 @@ from importlib import metadata
 KNOWN = {"snakemake": "9.27", "snakemake-executor-plugin-slurm": "2.8", "snakemake-storage-plugin-s3": "0.3"}
 """Each package with the one minor version whose classes are changed."""
 WITHOUT = {
-    "snakemake": "results that were copied may be made again, a path with a space stops jobs, and failures are tried to the last",
-    "snakemake-executor-plugin-slurm": "a full queue, or an outage of Slurm, uses up the tries of jobs, whose names are the run's",
-    "snakemake-storage-plugin-s3": "a folder that a job has stored may be called missing",
+    "snakemake": "copied results may rerun, jobs fail if a path has a space, and failed jobs use up all retries",
+    "snakemake-executor-plugin-slurm": "a full queue or an outage of Slurm uses up the retries of jobs, and all jobs have the run's name",
+    "snakemake-storage-plugin-s3": "a folder that a job has stored may be reported as missing",
 }
 """What a run does without those changes."""
 
@@ -22,5 +22,5 @@ def unknown_version(package: str) -> str:
         return ""
     if found.split(".")[:2] == KNOWN[package].split("."):
         return ""
-    tried = f"{package} {found} is not {KNOWN[package]}.x, on which this workflow's changes to it were tried"
-    return f"{tried}: they stay away ({WITHOUT[package]})"
+    tried = f"{package} {found} is not {KNOWN[package]}.x, with which this workflow's patches of it were tested"
+    return f"{tried}: the patches are not applied ({WITHOUT[package]})"

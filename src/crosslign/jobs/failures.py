@@ -17,10 +17,10 @@ SLURM_ID = re.compile(r"SLURM-job '(?P<id>[\w]+)' failed, SLURM status is: '(?P<
 REFUSED = re.compile(r"(?:SLURM sbatch failed|[Ss]ubmission failed)[^\n]*")
 ADVICE = {
     "TIMEOUT": "it ran out of time: run again with more retries, or raise max_runtime (docs/cluster.md)",
-    "OUT_OF_MEMORY": "it ran out of memory: raise max_mem_mb or retries (each asks for more), or --set-resources {rule}:mem_mb=...",
-    "CANCELLED": "it was cancelled: run the same command again, it goes on from what is there",
-    "NODE_FAIL": "its node failed: run the same command again, a training goes on after its last checkpoint",
-    "PREEMPTED": "it had to make room for another job: run the same command again, a training goes on after its last checkpoint",
+    "OUT_OF_MEMORY": "it ran out of memory: raise max_mem_mb or retries (each retry asks for more), or --set-resources {rule}:mem_mb=...",
+    "CANCELLED": "it was cancelled: run the same command again; it continues from the finished work",
+    "NODE_FAIL": "its node failed: run the same command again; a training continues from its saved state",
+    "PREEMPTED": "it was preempted by another job: run the same command again; a training continues from its saved state",
 }
 
 IN_LOG = {
@@ -109,13 +109,13 @@ def explain(failure: Failure) -> Iterator[str]:
     elif refused := REFUSED.search(failure.message):
         yield f"  cause: {refused[0]}"
     elif not own:
-        yield "  cause: the job wrote no log: it did not start, or its disk is full; the scheduler's log says more"
+        yield "  cause: the job wrote no log: it did not start, or its disk is full; see the scheduler's log"
     shown = own or next((lines for path in failure.logs[1:] if (lines := _lines(path))), [])
     for line in shown[-LAST_LINES:]:
         yield f"  | {line}"
     for path in failure.logs:
         yield f"  log: {path}"
-    yield "  next: fix the cause and run the same command again; what is done stays done"
+    yield "  next: fix the cause and run the same command again; finished jobs do not rerun"
 
 
 class FailuresHandler(logging.Handler):

@@ -67,7 +67,7 @@ def _name_scheduler() -> None:
 
 ASKED = ("mem_mb", "runtime", "disk_mb")
 """Resources that lineage keeps: what `crosslign status` sets beside what a job used."""
-TOLD_TO_END = "told to end by SIGTERM: the job's time is up, or it was cancelled; another try asks for more time (docs/cluster.md)"
+TOLD_TO_END = "stopped by SIGTERM: the job's time limit was reached, or it was cancelled; a retry asks for more time (docs/cluster.md)"
 
 
 @contextmanager
@@ -95,9 +95,9 @@ def _check_devices(devices: Sequence[str]) -> None:
     import torch
 
     if not torch.cuda.is_available():
-        why = "its build is for CPUs" if torch.version.cuda is None else f"it wants CUDA {torch.version.cuda}: is the driver too old?"
+        why = "its build is for CPUs" if torch.version.cuda is None else f"it needs CUDA {torch.version.cuda}: is the driver too old?"
         log = logging.getLogger("crosslign")
-        log.warning("GPU %s is this job's, and torch %s cannot use it: the CPU computes; %s", ", ".join(devices), torch.__version__, why)
+        log.warning("this job has GPU %s, but torch %s cannot use it: computing on the CPU; %s", ", ".join(devices), torch.__version__, why)
 
 
 def execute(
@@ -178,6 +178,6 @@ def perform(
         if problem := disk_problem(error, Path(getattr(error, "filename", None) or settings["root"])):
             raise problem from error
         if gone := next((path for path in lineage.inputs if not path.exists()), None):
-            raise InputError("an input went away while the job ran", where=str(gone), do=AGAIN) from error
+            raise InputError("an input disappeared while the job ran", where=str(gone), do=AGAIN) from error
         logging.getLogger("crosslign").exception("unexpected error in rule %s: please report it with this log", rule)
         sys.exit(1)  # the log has it, clean; the interpreter would print its text as it stands

@@ -62,10 +62,8 @@ def gpu_note(count: int, environment: Mapping[str, str]) -> str:
         return ""
     found = len(visible_gpus(environment))
     if not found:
-        return (
-            f"the scale asks for {count} GPU a job and this machine shows none: jobs on it are computed on the CPU (see crosslign doctor)"
-        )
-    return f"the scale asks for {count} GPUs a job and this machine shows {found}: such jobs will be refused" if count > found else ""
+        return f"the scale asks for {count} GPU per job, but this machine has none: such jobs run on the CPU (see crosslign doctor)"
+    return f"the scale asks for {count} GPUs per job, but this machine has {found}: such jobs will fail" if count > found else ""
 
 
 def lock_of(device: str) -> Path:
@@ -98,14 +96,14 @@ def lease_gpus(count: int, wait_seconds: float = 24 * 3600.0) -> Iterator[list[s
         return
     devices = visible_gpus(os.environ)
     if not devices:
-        log.warning("%d GPU asked for, and this machine shows none: the CPU computes", count)
+        log.warning("%d GPU requested, but this machine has none: computing on the CPU", count)
         yield []
         return
     slices = [device for device in devices if device.startswith("MIG")] if count > 1 else []
     devices = [device for device in devices if device not in slices]  # CUDA shows a process one slice of a GPU, and NCCL joins none
     if count > len(devices):
-        more = f", and {number_of(len(slices), 'slice')} of a GPU (MIG), which compute apart" if slices else ""
-        raise ResourceError(f"the job wants {count} GPUs", why=f"this machine shows {len(devices)}{more}", do="Lower `gpus` of the scale")
+        more = f", and {number_of(len(slices), 'slice')} of a GPU (MIG), which cannot work together" if slices else ""
+        raise ResourceError(f"the job needs {count} GPUs", why=f"this machine has {len(devices)}{more}", do="Lower `gpus` of the scale")
     deadline = time.monotonic() + wait_seconds
     while True:
         with ExitStack() as held:

@@ -39,10 +39,10 @@ def no_network(rule: str) -> Iterator[None]:
 
     def refuse(host: Any, port: Any) -> NetworkError:
         return NetworkError(
-            f"the job wanted {host}:{port}",
+            f"the job tried to connect to {host}:{port}",
             where=f"rule {rule}",
-            why="jobs that compute run without network, as the nodes of most clusters do",
-            do="Declare the file as a source (docs/add-a-corpus.md) or the model as an encoder: these are fetched by rules of their own",
+            why="computing jobs run without network, because nodes of most clusters have none",
+            do="Declare the file as a source (docs/add-a-corpus.md) or the model as an encoder: other rules fetch these",
         )
 
     lookup, connect = socket.getaddrinfo, socket.socket.connect

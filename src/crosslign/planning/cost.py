@@ -202,7 +202,7 @@ def too_long(project: Project, jobs: Iterable[Job], tries: int) -> str:
             said = f"{wildcards['run']} ({number_of(hours, 'hour')}, {number_of(tries, 'job')} of {given:g} in all)"
             found.setdefault(rule, []).append((hours * 60, said))
     told = [f"{number_of(len(late), 'job')} of {rule}, such as {max(late)[1]}" for rule, late in sorted(found.items())]
-    return f"no time for {'; '.join(told)}: raise max_runtime, or retries of the profile for trainings" if told else ""
+    return f"too little time for {'; '.join(told)}: raise max_runtime, or for trainings the profile's retries" if told else ""
 
 
 def no_memory(project: Project, jobs: Iterable[Job]) -> InputError | None:
@@ -213,10 +213,10 @@ def no_memory(project: Project, jobs: Iterable[Job]) -> InputError | None:
     if memory <= largest:
         return None
     return InputError(
-        f"no memory for {name}",
+        f"too little memory for {name}",
         where=rule,
-        why=f"it needs about {memory / 1000:,.0f} GB, and a job may have {largest / 1000:,.0f}",
-        do="Make it smaller (`rows`, `max_per_pair`, a smaller size), or set max_mem_mb to what your nodes have",
+        why=f"it needs about {memory / 1000:,.0f} GB, and the limit of a job is {largest / 1000:,.0f} GB",
+        do="Make it smaller (`rows`, `max_per_pair`, a smaller size), or set max_mem_mb to the memory of your nodes",
     )
 
 
@@ -234,7 +234,7 @@ def no_room(project: Project, jobs: Iterable[Job]) -> str:
     if largest <= free:
         return ""
     needs = f"{name} may need {bytes_text(largest * 1e6)} for temporary files"
-    return f"{needs}, and {place} has {bytes_text(free * 1e6)} free: set TMPDIR to a place with room, on a cluster on every node"
+    return f"{needs}, and {place} has {bytes_text(free * 1e6)} free: set TMPDIR to a folder with enough space (on a cluster, on every node)"
 
 
 def cost_text(cost: Cost) -> str:

@@ -11,7 +11,7 @@ from crosslign.files import sheets
 
 SHOWN = 4
 """Users of a source that are named."""
-SAID = {"synthetic": "small ones, written by this scale"}
+SAID = {"synthetic": "small, generated at this scale"}
 FIELDS = ("state", "source", "file", "in_mirror", "path", "bytes", "about_bytes", "sha256", "origin", "licence", "used_by")
 """What is listed of each file."""
 

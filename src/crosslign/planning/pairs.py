@@ -288,9 +288,9 @@ def _too_little(project: Project, pair: str, direct: list[Text], by_english: Map
     helps = [f"pairs with English ({', '.join(pivots)}): crosslign pair {pivots[0].split()[0]} ..."] if pivots else []
     helps += [f"the dictionary {name}, by code-switching (docs/filters-and-views.md)" for name in dictionaries(project, pair)]
     helps += ["two files of your own (docs/add-a-corpus.md) under `text:`", "monolingual text to mine (docs/mine-your-own.md)"]
-    why = f"{LEAST:,} sentence pairs are needed; there are: {counts}"
-    why += "" if by_english else f"; of one language alone {LEAST:,} sentences, there are {alone:,}"
-    return InputError(f"too little parallel text of {pair}", where="crosslign pair", why=why, do="What would help: " + "; ".join(helps))
+    why = f"at least {LEAST:,} sentence pairs are needed; found: {counts}"
+    why += "" if by_english else f"; or {LEAST:,} sentences of one language; found: {alone:,}"
+    return InputError(f"too little parallel text for {pair}", where="crosslign pair", why=why, do="Possible additions: " + "; ".join(helps))
 
 
 def steps_of(plan: Plan) -> int:
@@ -316,9 +316,9 @@ def table_lines(plan: Plan) -> Iterator[str]:
 
 def method_of(plan: Plan, teacher: str | None) -> str:
     """Return in words by what the encoder is trained."""
-    ways = ["distillation from " + teacher if teacher else "InfoNCE of parallel sentences"] if plan.taken else []
+    ways = ["distillation from " + teacher if teacher else "InfoNCE on parallel sentences"] if plan.taken else []
     ways += [f"English sentences, code-switched by {', '.join(plan.dictionaries)}"] if plan.dictionaries else []
-    ways += ["sentences of one language, each beside itself: expect little"] if plan.monolingual else []
+    ways += ["sentences of one language, each paired with itself: expect little"] if plan.monolingual else []
     return "; ".join(ways)
 
 
@@ -339,17 +339,17 @@ def cost_lines(project: Project, plan: Plan, encoder: str, steps: int) -> Iterat
     files = sum(text.size for text in (*plan.taken, *plan.monolingual))
     whole, steps = steps, min(steps, project.scale["limits"].get("steps", steps))
     products = 6 * parameters * steps * 4 * BATCH * TOKENS  # two sentences a pair, and as many of English
-    yield f"downloads {bytes_text(files)}, disk about {bytes_text(5 * files)} beside the encoder"
+    yield f"downloads {bytes_text(files)}, disk about {bytes_text(5 * files)}, plus the encoder"
     hours = [products / rate / 3600 for rate in (CPU_FLOPS, GPU_FLOPS)]
     yield f"training {steps:,} steps of {BATCH} pairs: about {hours[0]:.1f} hours on two cores, {max(0.1, hours[1]):.1f} on one GPU"
     if steps < whole:
-        yield f"the scale {project.settings['scale']} ends it there; another (scale: contest) takes all {whole:,} steps of the file"
+        yield f"the scale {project.settings['scale']} limits it to that; at scale contest it has all {whole:,} steps of the file"
 
 
 def file_text(plan: Plan, encoder: str, steps: int, teacher: str | None = None) -> str:
     """Return the pair's file, with InfoNCE as method, or with a teacher distillation."""
     lines = [
-        f"# {', '.join(plan.pairs)}: text to train on, and evaluations; config/README.md explains every key. Change what you like.",
+        f"# {', '.join(plan.pairs)}: text to train on, and evaluations; config/README.md explains every key",
         f"pairs: [{', '.join(plan.pairs)}]",
         f"encoder: {encoder}",
         *([f"teacher: {teacher}  # both sides of a pair learn its vector of the English one"] if teacher else []),

@@ -102,14 +102,14 @@ def plan_text(
         told = f"  {duration(number * mean)} in all, {origin}" if mean and number else ""
         lines.append(f"  {rule:<18} {number:>6} {cached.get(rule, 0):>7}{told}")
     if not jobs:
-        lines.append("  nothing to run: everything is there")
+        lines.append("  nothing to run: all results exist")
     cost = cost_of(project, jobs_to_run, gpus)
     if cost.trainings or cost.encodings:
         lines.append(cost_text(cost))
     if refusal := no_memory(project, jobs_to_run):
-        lines.append(f"a run would end at its start: {refusal}")
+        lines.append(f"a run would fail at its start: {refusal}")
     if late := too_long(project, jobs_to_run, TRIES):
-        lines.append(f"on a cluster there is {late}")
+        lines.append(f"on a cluster: {late}")
     lines += mining_lines(project, jobs_to_run)
     return "\n".join([*lines, *wall, *data_lines(needs)])
 
@@ -136,11 +136,11 @@ def status_text(results: Path, project: Project | None = None) -> str:
     factor, count = correction(project) if project else (1.0, 0)
     if count:
         lines.append(
-            f"{number_of(count, 'finished training')} took {factor:.2f} times their declared hours: `crosslign plan` counts with that"
+            f"{number_of(count, 'finished training')} took {factor:.2f} times their declared hours: `crosslign plan` uses that factor"
         )
     factor, count = encoding_correction(project) if project else (1.0, 0)
     if count:
         lines.append(
-            f"{number_of(count, 'finished encoding')} took {factor:.2f} times what was expected: `crosslign plan` counts with that"
+            f"{number_of(count, 'finished encoding')} took {factor:.2f} times the expected time: `crosslign plan` uses that factor"
         )
     return "\n".join(lines)

@@ -31,7 +31,7 @@ OF_FILES = ("corpora", "views", "examples", "embeddings", "scores", "mined", "ta
 OF_FOLDERS = ("encoders", "systems")
 """Folders of results in which every file, or every folder, has lineage."""
 PAGES = ("overlap", "overview", "report")
-STRAY = "it describes nothing that lies here"
+STRAY = "the artefact that it describes is not here"
 NOT_BUILT = "Build first (`snakemake --cores all`), or give a results folder with its scale, such as results/laptop"
 
 
@@ -140,17 +140,17 @@ def artefacts(results: Path, project: Path = Path()) -> Iterator[Finding]:
         except InputError as error:
             if not is_there(sidecar):  # a job makes its artefact anew
                 continue
-            why = "it was made by another version" if "another version" in error.what else "its lineage cannot be read"
+            why = "another version wrote it" if "another version" in error.what else "its lineage cannot be read"
             yield Finding(sidecar.relative_to(results).as_posix(), TOUCHED, why)
     for path, user in sorted(wanted.items()):
         described = is_there(lineage_path(results / path))
         # What lies outside may go once it was used; of a name alone, without a folder, nobody knows where it lies.
         if "/" in path and not Path(path).is_absolute() and not described and not is_there(results / path):
-            yield Finding(path, MISSING, f"{user} was made of it")
+            yield Finding(path, MISSING, f"{user} was made from it")
         elif Path(path).is_absolute() and described:
             with suppress(InputError):
                 if _hashed(results, path, known) != read_lineage(Path(path))["artefact"]["sha256"]:
-                    yield Finding(path, TOUCHED, "its bytes are not those that its lineage names")  # a download or model
+                    yield Finding(path, TOUCHED, "its checksum differs from its lineage")  # a download or model
     yield from _undescribed(results)
 
 
@@ -173,9 +173,9 @@ def _state(
     now = _hashed(results, path, known)
     # Vectors of large sets are removed after their last score (docs/cluster-jobs.md), and any can be made again.
     if now is None and artefact.get("kind") != "embeddings":
-        return Finding(path, MISSING, "its lineage is there, it is not")
+        return Finding(path, MISSING, "its lineage exists, but the file does not")
     if now is not None and now != artefact["sha256"]:
-        return Finding(path, TOUCHED, "its bytes are not those that its lineage names")
+        return Finding(path, TOUCHED, "its checksum differs from its lineage")
     for entry in inputs:
         found = _hashed(results, entry["path"], known)
         if found is not None and found != entry["sha256"]:

@@ -99,7 +99,7 @@ class Causes:
         found = [*self._inputs(name, old, new), *_own(name, old, new)]
         yield from found
         if not found:
-            yield f"{path}: other bytes from equal inputs, settings, code and versions"
+            yield f"{path}: different bytes from equal inputs, settings, code and versions"
 
     def _inputs(self, path: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
         inputs = [{entry["path"]: entry["sha256"] for entry in lineage["inputs"]} for lineage in (old, new)]
@@ -107,7 +107,7 @@ class Causes:
             if inputs[0][name] != inputs[1][name]:
                 known = all(lineage_path(folder / name).exists() for folder in self.folders)
                 hashes = f"{inputs[0][name][:12]} → {inputs[1][name][:12]}"
-                yield from (self.of(name) if known else ()) or (f"{name}: other bytes, sha256 {hashes}",)
+                yield from (self.of(name) if known else ()) or (f"{name}: different bytes, sha256 {hashes}",)
         for before, after, side in ((0, 1, "before"), (1, 0, "after")):
             only = sorted(inputs[before].keys() - inputs[after].keys())
             if only:

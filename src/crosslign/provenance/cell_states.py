@@ -33,7 +33,7 @@ def cells(results: Path) -> Iterator[Finding]:
         try:
             checked, wrong = _check_table(results, path)
         except UNREADABLE:
-            yield Finding(name, TOUCHED, "its lineage does not say what its cells are")
+            yield Finding(name, TOUCHED, "its lineage does not describe its cells")
             continue
         why = f"{len(wrong)} of {number_of(checked, 'cell')}: {wrong[0][1]}" if wrong else number_of(checked, "cell")
         yield Finding(name, wrong[0][0] if wrong else WHOLE, why)
@@ -49,7 +49,7 @@ def _check_table(results: Path, path: Path) -> tuple[int, list[tuple[str, str]]]
     resolved = read_lineage(path)["recipe"]
     width = len(resolved["columns"])
     if len(shown) != width * len(resolved["cells"]):
-        return len(shown), [(TOUCHED, f"it has {len(shown)}, its lineage names {width * len(resolved['cells'])}")]
+        return len(shown), [(TOUCHED, f"it has {len(shown)} cells, its lineage has {width * len(resolved['cells'])}")]
     rows = [({**resolved, "cells": [row]}, shown[start * width :][:width]) for start, row in enumerate(resolved["cells"])]
     return len(shown), [wrong for row, cells in rows for wrong in _wrong(results, row, cells)]
 
@@ -64,7 +64,7 @@ def _wrong(results: Path, row: Mapping[str, Any], shown: list[dict[str, str]]) -
     """
     places = [f"{cell['row']} / {cell['column']}" for cell in shown]
     absent = [
-        (MISSING, f"{place}: {score} is not there")
+        (MISSING, f"{place}: {score} is missing")
         for place, cell in zip(places, row["cells"][0], strict=True)
         for score in scores_behind(cell)
         if not (results / score).exists()
@@ -85,7 +85,7 @@ def _differs(shown: Mapping[str, str], derived: Cell) -> str:
     for key, value in given.items():
         if key in shown and not _same(shown[key], value):
             name = "" if key == "ours" else f"{key} "
-            return f"{name}{shown[key] or 'nothing'} is printed, the scores give {'nothing' if value is None else value}"
+            return f"{name}the table has {shown[key] or 'nothing'}, the scores give {'nothing' if value is None else value}"
     return ""
 
 

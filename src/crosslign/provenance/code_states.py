@@ -58,8 +58,8 @@ def code_lines(results: Path) -> list[str]:
             versions[", ".join(f"{before} → {now}" for before, now in one.changes)] += 1
         else:
             other += code_of(one.lineage) != fingerprint(*one.modules.values())
-    lines = [f"{OTHER_CODE}: {number_of(other, 'artefact')}, which nothing has to be done about"] if other else []
-    do = "the next run makes them again; crosslign verify --settle takes them over"
+    lines = [f"{OTHER_CODE}: {number_of(other, 'artefact')}; nothing needs to be done"] if other else []
+    do = "the next run rebuilds them; crosslign verify --settle accepts them"
     return lines + [f"another version ({change}): {number_of(number, 'artefact')}; {do}" for change, number in sorted(versions.items())]
 
 

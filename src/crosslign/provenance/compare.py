@@ -26,7 +26,7 @@ PAIRED, SEEDS, INTERVALS = "paired", "seeds", "intervals"
 LEGEND = {
     PAIRED: "paired: bootstrap on the same items and over seeds, p after Holm's correction for the moved cells of its column",
     SEEDS: "seeds: Welch's t-test over runs, p after the same correction",
-    INTERVALS: "intervals: whether the 95 % intervals lie apart",
+    INTERVALS: "intervals: whether the 95 % intervals do not overlap",
 }
 SHOWN = 20
 """Score files outside of tables that are listed."""
@@ -243,14 +243,14 @@ class _Reasons:
     def of(self, move: Move, shared: set[str]) -> str:
         """Return the numbers of what differs first behind a move."""
         found = [cause for file in move.files if file in shared for cause in self.causes.of(file) or self._touched(file)]
-        found += [*move.asked, *(f"{file}: on one side only" for file in move.files if file not in shared)]
+        found += [*move.asked, *(f"{file}: only on one side" for file in move.files if file not in shared)]
         numbers = {self.numbers.setdefault(cause, len(self.numbers) + 1) for cause in found}
         return f"[{_ranges(sorted(numbers))}]" if numbers else ""
 
     def _touched(self, file: str) -> tuple[str, ...]:
         """Return the cause of scores that differ while their lineage does not."""
         before, after = (read_text(folder / file) for folder in self.causes.folders)
-        return () if before == after else (f"{file}: its bytes differ, its lineage does not: one of them was changed by hand",)
+        return () if before == after else (f"{file}: its bytes differ, but its lineage does not: one file was changed by hand",)
 
 
 def _ranges(numbers: Sequence[int]) -> str:
@@ -295,7 +295,7 @@ def compare(before: Path, after: Path) -> str:
         lines += [f"{OTHER_CODE}: {number_of(other, 'score file')} of them"]
     cells = sum(number for _, _, number, _ in found)
     both = f"{number_of(cells, 'cell')} of {number_of(len(found), 'table')} on both sides"
-    lines += [f"{both}: {len(all_moves)} moved, {certain} significantly"]
+    lines += [f"{both}: {len(all_moves)} differ, {certain} significantly"]
     broken = {name for name, (*_, complaint) in zip(pairs, found, strict=True) if complaint}
     lines += _one_sided(theirs, ours, cells, broken)
     for title, moves, _, complaint in found:
@@ -309,14 +309,14 @@ def compare(before: Path, after: Path) -> str:
     if outside:
         lines += [
             "",
-            f"{number_of(len(outside), 'record')} moved in scores that no compared table shows",
+            f"{number_of(len(outside), 'record')} differ in scores that no compared table shows",
             *_listed(outside[:SHOWN], reasons, shared),
         ]
         lines += [f"... and {len(outside) - SHOWN} more"] if len(outside) > SHOWN else []
     tests = {move.test for move in [*all_moves, *outside[:SHOWN]]}
     lines += ["", *(text for test, text in LEGEND.items() if test in tests)] if tests - {""} else []
     if reasons.numbers:
-        lines += ["", "What differs first behind them", *(f"[{number}] {cause}" for cause, number in reasons.numbers.items())]
+        lines += ["", "First differences behind them", *(f"[{number}] {cause}" for cause, number in reasons.numbers.items())]
     said = all_moves or outside or complaints or any(complaint for *_, complaint in found)
     return "\n".join(map(printable, lines if said else [*lines, "", "no score differs"]))
 

@@ -91,7 +91,9 @@ class _Run:
 def _citation(root: Path) -> Mapping[str, Any]:
     path = root / "CITATION.cff"
     if not path.is_file():
-        raise InputError("no CITATION.cff", where=str(path), do="A crate names its authors and licence: copy the project's file there")
+        raise InputError(
+            "no CITATION.cff", where=str(path), do="A crate names its authors and licence: copy the project's CITATION.cff there"
+        )
     found: Any = load_yaml(path).content
     if lacking := {"title", "version", "license", "authors"} - (found.keys() if isinstance(found, Mapping) else set()):
         raise InputError("not a citation", where=str(path), why=f"it has no {min(lacking)!r}")
@@ -152,7 +154,7 @@ def _describe_root(crate: ROCrate, run: _Run, authors: list[Any], ended: str) ->
     crate.metadata.extra_contexts.append(CONTEXT)
     crate.name = f"{run.table}: {run.title}"
     crate.description = (
-        f"The table {run.table} at scale {run.project.paths.scale}, the scores that it rests on, the workflow that made them, and the "
+        f"The table {run.table} at scale {run.project.paths.scale}, the scores that it depends on, the workflow that made them, and the "
         f"lineage of every artefact behind them.{stand_in}"
     )
     crate.datePublished = ended
@@ -256,7 +258,7 @@ def _add_run(crate: ROCrate, run: _Run, workflow: Any, authors: list[Any], read:
 def _readme(run: _Run) -> str:
     return (
         f"# {run.table}\n\n"
-        f"`{run.folder}/tables/{run.table}.md` is the table, `{run.folder}/scores` holds the scores that it rests on, the other files make "
+        f"`{run.folder}/tables/{run.table}.md` is the table, `{run.folder}/scores` holds its scores, the other files make "
         "it from them. The lineage of every artefact behind it lies where the artefact lay; systems, vectors and text are not here.\n\n"
         f"With crosslign {run.citation['version']} installed, in this folder:\n\n"
         f"    rm {run.folder}/tables/{run.table}.*\n    {run.command}\n    crosslign explain {run.table} ROW COLUMN"
@@ -303,7 +305,7 @@ def _require_place(out: Path) -> None:
         except (OSError, zipfile.BadZipFile):
             other = out
     if other:
-        what = "this folder holds something else" if out.is_dir() else "something else lies there"
+        what = "this folder has other content" if out.is_dir() else "the file is not a crate"
         raise InputError(what, where=str(other), do="Name a new folder, or a new file that ends in .zip")
 
 
@@ -334,13 +336,13 @@ def write_crate(project: Project, table: str, out: Path, options: Sequence[str] 
     files = [project.paths.table(table, form) for form in TABLE_FORMATS]
     if absent := [path for path in [*files, *_score_files(project, table)] if not (path.is_file() and lineage_path(path).exists())]:
         command = " ".join(["snakemake --cores all", *options, "--", table])
-        do = f"Run {command}; scores of another group need the lineage files that lie beside theirs"
+        do = f"Run {command}; scores of another group need the lineage files beside them"
         raise InputError("this table is not built, or its scores have no lineage", where=str(absent[0]), do=do)
     try:
         _require_place(out)
         return _write(project, table, files, out, options)
     except FileNotFoundError as error:
-        raise InputError("a file went away while it was packed", where=str(error.filename), do=AGAIN) from error
+        raise InputError("a file disappeared while the crate was packed", where=str(error.filename), do=AGAIN) from error
 
 
 def _write(project: Project, table: str, files: Sequence[Path], out: Path, options: Sequence[str]) -> int:

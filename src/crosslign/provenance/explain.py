@@ -95,7 +95,7 @@ def _one(table: str, kind: str, wanted: str, entries: Sequence[Mapping[str, Any]
         raise InputError(f"unknown {kind} {wanted!r}", where=f"table {table}", why=nearest(wanted, names))
     if len(found) > 1:
         ways = "; ".join(repr(names[index]) for index in found)
-        raise InputError(f"{len(found)} {kind}s are called {wanted!r}", where=f"table {table}", do=f"Say which: {ways}")
+        raise InputError(f"{len(found)} {kind}s have the name {wanted!r}", where=f"table {table}", do=f"Name one of {ways}")
     return found[0]
 
 
@@ -107,7 +107,7 @@ def _table(project: Project, table: str) -> str:
     """
     if table in project.figures:
         path = project.paths.figure(table, "csv")
-        raise InputError(f"{table} is a figure, and has no cells", where="crosslign explain", why=f"its numbers stand in {path}")
+        raise InputError(f"{table} is a figure, which has no cells", where="crosslign explain", why=f"its numbers are in {path}")
     if table not in project.tables:
         raise InputError(f"unknown table {table!r}", where="crosslign explain", why=nearest(table, list(project.tables)))
     return table
@@ -211,7 +211,7 @@ def _origin(lineage: Mapping[str, Any]) -> Iterator[str]:
     seed = "" if lineage["seed"] is None else f", seed {lineage['seed']}"
     threads = number_of(lineage["threads"], "thread")
     made_by = f"{lineage.get('version') or lineage['rule']}, code {code_of(lineage) or 'unknown'}, commit {run['commit'] or 'unknown'}"
-    taken = [f"taken over on {one['at']}, made by {one['version'] or 'an unknown version'}" for one in run.get("accepted", [])]
+    taken = [f"accepted on {one['at']}, made by {one['version'] or 'an unknown version'}" for one in run.get("accepted", [])]
     yield from _block("made by", [made_by, *taken])
     yield from _block("when", [f"{run['started']}, {run['wall_s']:.1f} s on {run['device']}, {threads}{seed}, {run['peak_mb']:.0f} MB"])
 
@@ -222,7 +222,7 @@ def _link(link: Link, numbers: Mapping[str, int], versions: str, command: str, s
     yield from _block("sha256", _files(link))
     lineage = link.lineage
     if lineage is None:
-        yield from _block("origin", ["from outside: nothing here describes it"])
+        yield from _block("origin", ["outside this project: no lineage describes it"])
         return
     yield from _origin(lineage)
     yield from _block("from", textwrap.wrap("; ".join(f"[{numbers[name]}] {name}" for name in link.made_of), WIDTH))

@@ -27,15 +27,15 @@ def verify(results: Path, project: Path = Path()) -> tuple[str, bool]:
     for state in (WHOLE, STALE, MISSING, TOUCHED):
         lines.append(f"  {state:<16} {sum(finding.state == state for finding in [*found, *tables])}")
     if removed := sum(finding.state == REMOVED for finding in found):
-        lines.append(f"  {REMOVED:<16} {number_of(removed, 'matrix', 'matrices')} of vectors, which what was made of them no longer needs")
+        lines.append(f"  {REMOVED:<16} {number_of(removed, 'matrix', 'matrices')} of vectors, no longer needed by what was made from them")
     shown = sorted(bad, key=lambda finding: (finding.state, finding.path))[:20]
     lines += [" ".join(f"{finding.state}: {finding.path} ({finding.why})".split("\n")) for finding in shown]  # a name may hold a line end
     if len(bad) > len(shown):
         lines.append(f"... and {len(bad) - len(shown)} more")
     lines += code_lines(results)
     lines.append(
-        "everything is whole"
+        "all results are complete and undamaged"
         if not bad
-        else "crosslign verify --discard takes away what is stale or touched; the next run makes it, and what is missing, again"
+        else "crosslign verify --discard removes stale and touched files; the next run rebuilds them, and missing ones"
     )
     return printable("\n".join(lines)), not bad

@@ -60,10 +60,10 @@ def budget_note(resolved: Mapping[str, Any], results: Path, names: Sequence[str]
     for name, flops, step in ((name, *run) for name, runs in trained for run in runs):
         if off(flops, budget, step):
             raise InputError(
-                f"the row {name!r} is off the table's budget",
+                f"the row {name!r} does not have the table's budget",
                 where=f"table {resolved['id']}",
-                why=f"it took {flops:.4g} FLOPs of {budget:.4g}, and {ALLOWED} ({step:.2g} FLOPs) may be missing or too much",
-                do="A training that a guard stopped cannot be a row: see `guards` in its lineage, remove the cause and train it again",
+                why=f"it took {flops:.4g} FLOPs of {budget:.4g}; the allowed difference is {ALLOWED} ({step:.2g} FLOPs)",
+                do="A training that a guard stopped cannot be a row: see `guards` in its lineage, remove the cause, and train again",
             )
     return NOTE.format(budget, "; ".join(f"{name} {_share(runs, budget)}" for name, runs in trained)) if trained else ""
 

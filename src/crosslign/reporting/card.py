@@ -46,7 +46,7 @@ USE = [
 FOLDER = "<this folder>"
 """Stands for the path of the encoder in the card that its folder holds: the folder may be moved."""
 
-OWN_USE = """SentenceTransformer has no word for this pooling, and would give other vectors.
+OWN_USE = """SentenceTransformer cannot express this pooling, and would compute different vectors.
 
 ```python
 from pathlib import Path
@@ -84,7 +84,7 @@ def _data(examples: Mapping[str, Path]) -> tuple[list[str], list[str]]:
             f"- {name}: {counts.get('rows', '?')} rows of shape {counts.get('shape', '?')}"
             + (f", from {', '.join(sources)}" if sources else "")
             + (f"; texts of {kept_out} kept out" if kept_out else "")
-            + (". Stand-ins, not the real data" if lineage["stand_in"] else "")
+            + (". Synthetic data, not the real data" if lineage["stand_in"] else "")
         )
     return lines, sorted(langs)
 
@@ -223,12 +223,12 @@ def model_card(
     own = f"Checkpoint `{checkpoint}`, member `{member}`, of the run `{recipe['run_id']}`"
     sections: list[tuple[str, list[str]]] = [
         ("", [f"{own}; it starts from {_origin(recipe['base'], member)}."]),
-        ("", [f"**Collapsed**: {mark}. Its vectors mean nothing."] if mark else []),
-        ("", ["Made from synthetic data: it shows that the workflow runs, no more."] if lineage["stand_in"] else []),
+        ("", [f"**Collapsed**: {mark}. Its vectors are meaningless."] if mark else []),
+        ("", ["Trained on synthetic data: it only shows that the workflow runs."] if lineage["stand_in"] else []),
         ("Data", data),
         ("Licences", [f"- {licence}" for licence in licences] or ["None is stated."]),
         ("Recipe", _recipe(recipe)),
-        ("Scores", [*_selection(recipe, run, checkpoint), *scores] or ["None is known here; see the tables of the project."]),
+        ("Scores", [*_selection(recipe, run, checkpoint), *scores] or ["No scores are known here; see the project's tables."]),
         ("Use", _use(recipe, member, written)),
         ("Citation", [f"- {text}" for text in (*papers, CITATION)]),
     ]

@@ -37,11 +37,11 @@ def write_counts(rows: Mapping[str, Mapping[str, Path]], out: Path) -> int:
     records: list[dict[str, Any]] = []
     for kind, name, path in ((kind, name, path) for kind, named in rows.items() for name, path in named.items()):
         if not (lineage := sidecar_if_there(lineage_path(path))):
-            raise InputError("nothing is counted here", where=str(path), why="it has no lineage", do="Build it with Snakemake")
+            raise InputError("its rows cannot be counted", where=str(path), why="it has no lineage", do="Build it with Snakemake")
         counts = lineage["counts"]
         if kind == SYSTEMS and "encoded" not in counts:
-            what, do = "what this run encoded was not counted", "Train it once more: delete its folder, and run Snakemake"
-            raise InputError(what, where=str(path), why="it was trained by an earlier version", do=do)
+            what, do = "what this run encoded was not counted", "Train it again: delete its folder, and run Snakemake"
+            raise InputError(what, where=str(path), why="an earlier version trained it", do=do)
         fixed = {
             "run_id": name,
             "eval": COUNTS,

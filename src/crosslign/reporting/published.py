@@ -117,7 +117,7 @@ def _check_ranges(path: Path, figures: Iterable[tuple[int, str, float]]) -> None
                 raise InputError(
                     f"{metric} {value:g} is out of range",
                     where=f"{path}:{line}",
-                    why=f"its table prints {metric} as {'percentages' if scale == 100 else 'numbers'}"
+                    why=f"its table has {metric} as {'percentages' if scale == 100 else 'numbers'}"
                     + (f" from {low * scale:g} to {high * scale:g}" if math.isfinite(high) else ""),
                 )
 
@@ -160,7 +160,9 @@ def read_published(folder: Path, table: str) -> Published:
     reader = csv.DictReader(io.StringIO(read_text(path), newline=""))
     missing = COLUMNS - set(reader.fieldnames or ())
     if missing:
-        raise InputError(f"column {min(missing)!r} is missing", where=str(path), why=f"published figures have {sorted(COLUMNS)}")
+        raise InputError(
+            f"column {min(missing)!r} is missing", where=str(path), why=f"published figures need the columns {sorted(COLUMNS)}"
+        )
     for number, row in enumerate(reader, start=2):
         if None in row or None in row.values():
             raise InputError("a line has more or fewer fields than the first", where=f"{path}:{number}")
@@ -174,12 +176,12 @@ def read_published(folder: Path, table: str) -> Published:
         of_row = figures.setdefault((row["group"], row.get("model_label", ""), row["model"]), {})
         if place in of_row:
             why = f"{row['model']} has {'/'.join(place)} = {of_row[place].value} above"
-            raise InputError("a figure stands twice", where=f"{path}:{number}", why=why)
+            raise InputError("a figure occurs twice", where=f"{path}:{number}", why=why)
         of_row[place] = figure
     _check_ranges(path, scores)
     unused = [where for where, _ in errata if where not in used]
     if unused:
-        raise InputError("an erratum names no printed figure", where=unused[0], why=f"no line of {path} fits it")
+        raise InputError("an erratum matches no printed figure", where=unused[0], why=f"no line of {path} fits it")
     return Published(figures)
 
 
@@ -206,4 +208,4 @@ def _number(text: str, where: str) -> float:
     try:
         return float(text)
     except ValueError as error:
-        raise InputError(f"value {text!r} is no number", where=where) from error
+        raise InputError(f"value {text!r} is not a number", where=where) from error

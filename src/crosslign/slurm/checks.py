@@ -30,7 +30,7 @@ def _words(options: Any) -> list[str]:
     try:
         return shlex.split(str(options))
     except ValueError as error:
-        raise InputError("slurm_extra is no list of options", where=str(options), why=str(error), do="close its quotes") from error
+        raise InputError("slurm_extra is not a list of options", where=str(options), why=str(error), do="Close its quotes") from error
 
 
 def asked_of(resources: Mapping[str, Any]) -> tuple[str, ...]:
@@ -95,11 +95,11 @@ def require_status(asked: Iterable[Mapping[str, Any]], command: str) -> None:
     """
     what, why, better = "", "", "squeue"
     if command == "sacct":
-        what, why = "there is no accounting", accounting_complaint()
+        what, why = "Slurm accounting is not available", accounting_complaint()
     elif any(given.get(name) for given in asked for name in CLUSTER):
-        what, why, better = "jobs are to go to another cluster", "squeue knows those of this one alone", "sacct"
+        what, why, better = "jobs go to another cluster", "squeue shows only jobs of this cluster", "sacct"
     if why:
-        raise InputError(what, why=why, do=f"write `slurm-status-command: {better}` into slurm/local.yaml")
+        raise InputError(what, why=why, do=f"Write `slurm-status-command: {better}` into slurm/local.yaml")
 
 
 def require_alone(run: str, record: Path) -> None:
@@ -115,9 +115,9 @@ def require_alone(run: str, record: Path) -> None:
     earlier = recorded(record)
     asked = [numbers_of(name, "--states=PENDING,CONFIGURING,RUNNING,SUSPENDED") for name in earlier]
     if left := {name: len(jobs) for name, (jobs, _) in zip(earlier, asked, strict=True) if jobs}:
-        what = f"{number_of(sum(left.values()), 'job')} of a run that was killed {'is' if sum(left.values()) == 1 else 'are'} still there"
-        why = "both runs would make the same files"
-        raise ResourceError(what, why=why, do=f"wait for them, or end them: {' && '.join(map(ending, left))}")
+        what = f"{number_of(sum(left.values()), 'job')} of a killed run {'is' if sum(left.values()) == 1 else 'are'} still in the queue"
+        why = "both runs would write the same files"
+        raise ResourceError(what, why=why, do=f"Wait for them, or end them: {' && '.join(map(ending, left))}")
     silent = any(complaint for _, complaint in asked)
     write_text(record, "\n".join([*(earlier if silent else []), run]))
 
@@ -144,9 +144,9 @@ def require_scheduler(asked: Mapping[str, Mapping[str, Any]]) -> None:
     for rule, resources in asked.items():
         minutes, limit = limits.longest(resources, account_of(resources))
         if _number(resources.get("runtime")) > minutes:
-            why = f"{rule} asks for {resources['runtime']} minutes, and {limit} never gives more than {minutes:.0f}"
-            do = f"write `max_runtime: {minutes:.0f}` into the configuration (a training goes on in further jobs), or name another place"
-            raise InputError("Slurm would take these jobs and let them wait for ever", why=why, do=f"{do} in slurm/local.yaml")
+            why = f"{rule} asks for {resources['runtime']} minutes, but {limit} allows at most {minutes:.0f}"
+            do = f"Write `max_runtime: {minutes:.0f}` into the configuration (a training continues in more jobs), or name another partition"
+            raise InputError("Slurm would accept these jobs, but never start them", why=why, do=f"{do} in slurm/local.yaml")
 
 
 def too_long(asked: Mapping[str, Mapping[str, Any]], most_minutes: int) -> str:
@@ -162,10 +162,8 @@ def too_long(asked: Mapping[str, Mapping[str, Any]], most_minutes: int) -> str:
     }
     if not found:
         return ""
-    given = ", ".join(f"{limit} gives {minutes:.0f} minutes" for limit, minutes in sorted(found.items()))
-    return (
-        f"further tries may ask for up to {most_minutes} minutes, and {given}: `max_runtime: {min(found.values()):.0f}` keeps them within"
-    )
+    given = ", ".join(f"{limit} allows {minutes:.0f} minutes" for limit, minutes in sorted(found.items()))
+    return f"retries may ask for up to {most_minutes} minutes, but {given}: set `max_runtime: {min(found.values()):.0f}`"
 
 
 def _require_answer(command: Sequence[str], rule: str) -> None:
@@ -174,11 +172,11 @@ def _require_answer(command: Sequence[str], rule: str) -> None:
     if not complaint or QUEUE_FULL.search(complaint):
         return
     settings = "its limits into `max_mem_mb` and `max_runtime`"
-    later = "nodes that are down or drained (sinfo --list-reasons) count as none"
-    do = f"put your cluster's names into slurm/local.yaml, {settings} (docs/cluster.md), or try again later: {later}"
+    later = "nodes that are down or drained (sinfo --list-reasons) do not count"
+    do = f"Put your cluster's names into slurm/local.yaml, {settings} (docs/cluster.md), or try again later: {later}"
     if any(word.startswith("--gpus") for word in command):
         block = "the block `where GPUs have a partition of their own` of docs/cluster.md"
-        do = f"name the partition of GPUs for {rule} and its likes ({block}); else {do}"
+        do = f"Name the GPU partition for rules like {rule} ({block}). Otherwise: {do}"
     raise InputError(
-        "Slurm takes no jobs of this run" + (f", refusing those of {rule}" if rule else ""), where=" ".join(command), why=complaint, do=do
+        "Slurm rejects jobs of this run" + (f": those of {rule}" if rule else ""), where=" ".join(command), why=complaint, do=do
     )

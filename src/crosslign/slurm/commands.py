@@ -41,7 +41,7 @@ def ask(command: Sequence[str], seconds: float | None = None) -> tuple[str, str]
             env=environment,
         )
     except FileNotFoundError:
-        return "", f"there is no {command[0]} here: start the run on a login node"
+        return "", f"{command[0]} is not available here: start the run on a login node"
     except OSError as error:
         return "", f"{command[0]} cannot be run here: {error.strerror}"
     except subprocess.TimeoutExpired:

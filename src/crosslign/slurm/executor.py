@@ -131,7 +131,9 @@ class PatientExecutor(Executor):  # type: ignore[misc]
             return
         now = time.monotonic()
         if now - self._refused > 2 * LONGEST_PAUSE:
-            self._tell(f"Slurm takes no jobs just now ({found[0] if found else 'no controller answers'}): they are submitted when it does")
+            self._tell(
+                f"Slurm accepts no jobs at present ({found[0] if found else 'no controller answers'}): they are submitted when it does"
+            )
         self._refused = now
         pause = self._pauses[submitted.job] = min(2 * self._pauses.get(submitted.job, self.pause / 2), LONGEST_PAUSE)
         timer = threading.Timer(pause, self._again, [submitted.job, message])
@@ -187,7 +189,7 @@ class PatientExecutor(Executor):  # type: ignore[misc]
             signal.signal(signal.SIGINT, self._already_ending)
         self._job_submission_executor.shutdown(wait=True, cancel_futures=True)
         if complaint := self._cancel():
-            self._tell(f"jobs of this run may go on ({complaint}): end them with `{ending(self.run_uuid)}`")
+            self._tell(f"jobs of this run may still run ({complaint}): end them with `{ending(self.run_uuid)}`")
             return
         due = time.monotonic() + ENDING_SECONDS
         while numbers_of(self.run_uuid)[0] and time.monotonic() < due:
@@ -204,9 +206,9 @@ class PatientExecutor(Executor):  # type: ignore[misc]
         complaint = self._cancel("--states=PENDING")
         running = len(numbers_of(self.run_uuid, "--states=CONFIGURING,RUNNING,COMPLETING,SUSPENDED")[0])
         if complaint:
-            self._tell(f"jobs that wait in the queue may start yet ({complaint}): end all with `{ending(self.run_uuid)}`")
-        end = "; Ctrl-C, or SIGINT, ends those too, after their checkpoints" if running else ""
-        self._tell(f"told to end: jobs that only waited are cancelled, {running} running ones are waited for{end}")
+            self._tell(f"jobs in the queue may still start ({complaint}): end all with `{ending(self.run_uuid)}`")
+        end = "; Ctrl-C or SIGINT ends those, too, after they save their state" if running else ""
+        self._tell(f"stopping: waiting jobs are cancelled, the run waits for {running} running ones{end}")
         self.next_seconds_between_status_checks = 1
 
     def _cancel(self, *options: str) -> str:
@@ -225,7 +227,7 @@ class PatientExecutor(Executor):  # type: ignore[misc]
 
     def _already_ending(self, number: int, frame: object) -> None:
         """Answer a further Ctrl-C, which would leave jobs and a lock behind."""
-        self._tell("this run is ending: its jobs are cancelled, and waited for until they have written what they go on from")
+        self._tell("already stopping: jobs are cancelled, and the run waits until they have saved their state")
 
     async def check_active_jobs(self, active_jobs: Sequence[Any]) -> AsyncIterator[Any]:
         """Report the jobs that have ended, and yield the others."""

@@ -64,9 +64,11 @@ class JobStates:
         of_one = f"--user={os.getuid()}"  # Slurm then sends no others
         said, complaint = ask([command, "--noheader", of_one, *self._options[command]], self._seconds)
         if complaint and self._answers:
-            other = "; should accounting stay away: end the run, and start it again with `slurm-status-command: squeue`"
+            other = "; if accounting does not return, end the run, and start it again with `slurm-status-command: squeue`"
             more = other if command == "sacct" else ""
-            self._tell(f"Slurm does not answer ({complaint.splitlines()[-1]}): its jobs run on, and are asked after until it does{more}")
+            self._tell(
+                f"Slurm does not answer ({complaint.splitlines()[-1]}): jobs continue, and their states are requested until it does{more}"
+            )
         self._answers = not complaint
         if complaint:
             self._seconds = min(2 * self._seconds, LONGEST_ANSWER)
@@ -106,7 +108,7 @@ class JobStates:
 def remedy(reason: str) -> str:
     """Return what to do about a reason that never passes."""
     if TOO_LONG.search(reason):
-        return "end the run, write `max_runtime: <minutes that are allowed>` into the configuration, and start it again"
+        return "end the run, write `max_runtime: <allowed minutes>` into the configuration, and start it again"
     if "held" in reason.lower():
-        return "see Slurm's log of it, then `scontrol release <job id>`"
+        return "see its Slurm log, then run `scontrol release <job id>`"
     return "end the run, fix slurm/local.yaml or `max_mem_mb` of the configuration, and start it again"

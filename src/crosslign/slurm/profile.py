@@ -34,27 +34,27 @@ def own_settings() -> dict[str, Any]:
     if not OWN_PROFILE.exists():
         return {}
     file = load_yaml(OWN_PROFILE)
-    do = f"Write `key: value` lines, those of resources below `{RESOURCES}` (docs/cluster.md)"
+    do = f"Write `key: value` lines, and resources under `{RESOURCES}` (docs/cluster.md)"
     if not isinstance(file.content, Mapping):
-        raise InputError("this is no mapping of keys", where=str(OWN_PROFILE), do=do)
+        raise InputError("the file must be a mapping of keys", where=str(OWN_PROFILE), do=do)
     for key in file.content:
         if "_" in key or key in WORDS:
-            raise InputError(f"{key!r} is a resource, no option of Snakemake", where=file.where([key]), do=do)
+            raise InputError(f"{key!r} is a resource, not an option of Snakemake", where=file.where([key]), do=do)
     for rule, given in _by_rule(file).items():
         where = file.where([BY_RULE, rule])
         if not any(rule == name or rule.endswith(f"_{name}") for name in RULES) and not rule.startswith(STAND_IN_RULE):
             raise InputError(
-                f"no rule is called {rule!r}", where=where, why=nearest(rule, list(RULES)), do="correct its name: Snakemake ignores it"
+                f"unknown rule {rule!r}", where=where, why=nearest(rule, list(RULES)), do="Correct the name: Snakemake ignores it"
             )
         if not isinstance(given, Mapping):
-            raise InputError("resources are a mapping here", where=where, why=f"found {given!r}", do=do)
+            raise InputError("resources must be a mapping", where=where, why=f"found {given!r}", do=do)
     resources = file.content.get(RESOURCES) or {}
     if not isinstance(resources, Mapping):
-        raise InputError("resources are a mapping here", where=file.where([RESOURCES]), why=f"found {resources!r}", do=do)
+        raise InputError("resources must be a mapping", where=file.where([RESOURCES]), why=f"found {resources!r}", do=do)
     if PER_CPU in resources:
-        why = "it would replace the memory that each rule declares, and no further try would get more"
-        do = "Leave it out: where Slurm limits memory by CPU, it gives a job as many CPUs as its memory needs"
-        raise InputError(f"no {PER_CPU} for all rules", where=file.where([RESOURCES, PER_CPU]), why=why, do=do)
+        why = "it would override the memory that each rule declares, and retries would get no more"
+        do = "Remove it: if Slurm limits memory per CPU, it gives a job the CPUs that its memory needs"
+        raise InputError(f"{PER_CPU} cannot be set for all rules", where=file.where([RESOURCES, PER_CPU]), why=why, do=do)
     return {**file.content, RESOURCES: resources}
 
 
@@ -62,7 +62,7 @@ def _by_rule(file: Any) -> Mapping[str, Any]:
     """Return what a file gives single rules."""
     given = file.content.get(BY_RULE) or {}
     if not isinstance(given, Mapping):
-        raise InputError("this is no mapping of rules", where=file.where([BY_RULE]), do="Write one rule a line (docs/cluster.md)")
+        raise InputError("this must be a mapping of rules", where=file.where([BY_RULE]), do="Write one rule per line (docs/cluster.md)")
     return {str(rule): resources for rule, resources in given.items()}
 
 

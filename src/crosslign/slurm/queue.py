@@ -32,8 +32,8 @@ def recorded(record: Path) -> list[str]:
     """
     text = read_text(record).strip() if record.exists() else ""
     if not RUNS.fullmatch(text):
-        what, why = "not a record of runs", "it holds names of runs on Slurm"
-        raise InputError(what, where=str(record), why=why, do="Look with squeue that none of your jobs is left, then delete it")
+        what, why = "not a record of runs", "it must contain names of runs on Slurm"
+        raise InputError(what, where=str(record), why=why, do="Check with squeue that none of your jobs is left, then delete it")
     return text.split()
 
 
@@ -60,7 +60,7 @@ def queue_lines(runs: Sequence[str], now: datetime) -> list[str]:
     """
     said, complaint = queued("%i|%j|%T|%r|%V|%S")
     if complaint:
-        return [f"Slurm does not say what is in the queue: {complaint}"]
+        return [f"the state of Slurm's queue is unknown: {complaint}"]
     waiting, running = defaultdict[str, list[float]](list), list[tuple[float, str]]()
     for _, name, state, reason, submitted, started in _own(said, runs, 6):
         if state == "PENDING":

@@ -71,14 +71,14 @@ def test_ones_own_file_that_slurm_takes_is_well(slurm, tmp_path):
     slurm(300)
     (tmp_path / "slurm").mkdir()
     (tmp_path / "slurm" / "local.yaml").write_text("jobs: 5\n")
-    assert (OK, "slurm/local.yaml", "found: Slurm takes jobs with its names (all jobs)") in list(scheduler())
+    assert (OK, "slurm/local.yaml", "found: Slurm accepts jobs with its settings (all jobs)") in list(scheduler())
 
 
 @pytest.mark.parametrize(
     ("own", "said"),
     [
-        ("- jobs\n", "this is no mapping"),
-        ("default-resources: [slurm_partition=main]\n", "resources are a mapping here"),
+        ("- jobs\n", "the file must be a mapping"),
+        ("default-resources: [slurm_partition=main]\n", "resources must be a mapping"),
         ("default-resources: {slurm_partition: nowhere}\n", "invalid partition specified"),
     ],
 )

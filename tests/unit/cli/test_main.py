@@ -83,7 +83,7 @@ def test_a_plan_is_for_one_device_or_more(capsys, option, number):
     with pytest.raises(SystemExit) as ended:
         main(["plan", f"{option}={number}"])
     assert ended.value.code == 2
-    assert "is no number of 1 or more" in capsys.readouterr().err
+    assert "is not a number of 1 or more" in capsys.readouterr().err
 
 
 def test_the_version_and_exit_codes_are_told(capsys):
@@ -96,7 +96,7 @@ def test_the_version_and_exit_codes_are_told(capsys):
 
 def test_a_target_behind_config_is_told_where_it_belongs(capsys):
     assert main(["plan", "--directory", str(ROOT), "--config", "scale=quick", "mpcl_table1"]) == 2
-    assert "--config 'mpcl_table1' has no value. Write KEY=VALUE; what is no setting stands before --config" in capsys.readouterr().err
+    assert "--config 'mpcl_table1' has no value. Write KEY=VALUE; put targets and files before --config" in capsys.readouterr().err
 
 
 def test_a_plan_lists_its_files(capsys):

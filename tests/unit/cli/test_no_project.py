@@ -32,7 +32,7 @@ def test_a_command_that_needs_a_project_or_results_says_so_in_one_line(empty, ca
     said = capsys.readouterr()
     (line,) = said.err.splitlines()
     assert line.startswith("error: ")
-    assert "no project here; the command reads a project's configuration" in line or "here" in line
+    assert "no project here; the command needs a project's configuration" in line or "here" in line
     assert (said.out, list(empty.iterdir())) == ("", [])
 
 

@@ -40,7 +40,9 @@ def project(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize(("command", "said"), [(["verify"], "everything is whole"), (["status"], "score"), (["card", RUN], RUN)])
+@pytest.mark.parametrize(
+    ("command", "said"), [(["verify"], "all results are complete and undamaged"), (["status"], "score"), (["card", RUN], RUN)]
+)
 def test_without_a_folder_commands_read_the_one_of_the_configuration(project, capsys, command, said):
     assert main(command) == 0
     assert said in capsys.readouterr().out
@@ -57,7 +59,7 @@ def test_a_folder_given_by_config_or_by_name_goes_before(project, capsys):
 
 def test_scores_are_written_for_mteb_from_any_folder(project, capsys, monkeypatch):
     monkeypatch.chdir(project.parent)
-    for folder, said in (("quick", "no score of a task that MTEB has"), ("quack", "elsewhere/quack: no scores here")):
+    for folder, said in (("quick", "no score of a task of MTEB"), ("quack", "elsewhere/quack: no scores here")):
         assert main(["mteb", str(project / "elsewhere" / folder), "out", "--directory", str(project)]) == 2
         assert said in capsys.readouterr().err
 
@@ -69,7 +71,7 @@ def test_only_scores_of_all_of_a_test_are_written_for_mteb(project, capsys, scal
     score = project / "elsewhere" / "quick" / "scores" / RUN / "last" / "mean" / "sts17_mteb.json"
     write_scores(score, {**where, "task": "sts17_mteb"}, [Record("sts17_mteb", "es-es", "spearman", 0.8, 250, main=True)])
     assert main(["mteb", "elsewhere/quick", "out"]) == (2 if scale == "quick" else 0)
-    said = "these are no scores of MTEB's items; scale quick reads synthetic data, or a part of each test"
+    said = "these scores are not on MTEB's items; scale quick uses synthetic data, or a part of each test"
     assert (said in capsys.readouterr().err) == (scale == "quick") != (project / "out").exists()
 
 

@@ -53,20 +53,20 @@ def test_two_files_become_pairs_beside_the_output_and_encoders_stay_in_the_cache
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["a.txt", "b.txt", "c.txt"], "a pattern in quotes, such as 'news-*.gz', stands for several"),
-        (["a.txt", "b.txt", "-o", "b.txt", "--format", "tsv"], "the output is one of the files that are read"),
+        (["a.txt", "b.txt", "c.txt"], "a quoted pattern, such as 'news-*.gz', names several"),
+        (["a.txt", "b.txt", "-o", "b.txt", "--format", "tsv"], "the output is one of the input files"),
         (["a.txt", "b.txt", "-o", "p.tsv", "--encoder", "me5_smal"], "did you mean 'me5_small'"),
         (["a.txt", "b.txt", "-o", "p.tsv", "--config", "scale=quick"], "--encoder: the scale quick does not read with me5_small"),
-        (["a.txt", "b.txt", "-o", "p.tsv", "--encoder", "QS-P"], "--encoder: two files are read by a base encoder"),
+        (["a.txt", "b.txt", "-o", "p.tsv", "--encoder", "QS-P"], "--encoder: two files can be mined only with a base encoder"),
         (["a.txt", "gone.txt", "-o", "p.tsv"], "gone.txt: file is missing"),
-        (["a.txt", "b.txt", "-o", "p.doc"], "no format is called '.doc'"),
+        (["a.txt", "b.txt", "-o", "p.doc"], "unknown format '.doc'"),
         (["a.txt", "b.txt", "-o", "p.tsv", "--precision", "0.9"], "precision without plants"),
-        (["a.txt", "b.txt", "-o", "p.tsv", "--recall", "90", "--plants", "a.txt", "b.txt"], "between 0 and 1, not 90"),
+        (["a.txt", "b.txt", "-o", "p.tsv", "--recall", "90", "--plants", "a.txt", "b.txt"], "must lie between 0 and 1; found 90"),
         (["a.txt", "b.txt", "-o", "p.tsv", "--plants", "gone.de", "b.txt"], "gone.de: file is missing"),
         (["a.txt", "none-*.gz", "-o", "p.tsv"], "none-*.gz: file is missing"),
         (["a.txt", "b.txt", "-o", "../own", "--format", "tsv"], "own: the output is a folder"),
-        (["a.txt", "b.txt", "-o", "p.tmx"], "tmx needs the two languages"),
-        (["a.txt", "b.txt", "-o", "p.tsv", "--dry-run"], "--dry-run: an option of an entry, and these are two files"),
+        (["a.txt", "b.txt", "-o", "p.tmx"], "tmx needs both languages"),
+        (["a.txt", "b.txt", "-o", "p.tsv", "--dry-run"], "--dry-run: this option is only for an entry of `mine:`"),
     ],
 )
 def test_what_cannot_be_is_said_before_anything_is_written(folder, capsys, arguments, said):
@@ -78,10 +78,10 @@ def test_what_cannot_be_is_said_before_anything_is_written(folder, capsys, argum
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["-o", "../own/b.txt", "--format", "tsv"], "b.txt: the output is one of the files that are read"),
-        (["-o", "results/quick/mined/news.parquet"], "news.parquet: the output is one of the files that are read"),
+        (["-o", "../own/b.txt", "--format", "tsv"], "b.txt: the output is one of the input files"),
+        (["-o", "results/quick/mined/news.parquet"], "news.parquet: the output is one of the input files"),
         (["-o", "config", "--format", "tsv"], "config: the output is a folder"),
-        (["--format", "tmx"], "--format: the form of no output"),
+        (["--format", "tmx"], "--format: an output is needed, too"),
         (["--threshold", "1", "--config", "scale"], "--config 'scale' has no value"),
     ],
 )
@@ -111,7 +111,9 @@ def test_another_way_to_a_threshold_takes_the_place_of_an_entrys(folder):
 def test_pairs_go_to_pairs_tsv_where_nobody_names_an_output_and_nothing_of_others_is_replaced(folder, capsys):
     (folder / "pairs.tsv").write_text("mine\n")
     assert main(["mine", "a.txt", "b.txt", *TINY]) == 2
-    assert "pairs.tsv: a file that no mining wrote would be replaced. Name the output: -o FILE" in capsys.readouterr().err
+    assert (
+        "pairs.tsv: an existing file that no mining wrote would be overwritten. Choose another output: -o FILE" in capsys.readouterr().err
+    )
     assert (folder / "pairs.tsv").read_text() == "mine\n"
 
 
@@ -125,7 +127,7 @@ def test_known_pairs_are_hidden_and_told_of(folder, capsys):
         (folder / name).write_text("".join(f"{row} plants and {row}\n" for row in range(60)), encoding="utf-8")
     assert main(["mine", "a.txt", "b.txt", *TINY, "-o", "pairs.tsv", "--plants", "p.txt", "q.txt", "--recall", "0.5"]) == 0
     said = capsys.readouterr().out
-    assert "60 of 60 known pairs were hidden and looked for (0 stand in the sides, 0 twice among them)" in said
+    assert "60 of 60 known pairs were hidden in the sides (left out: 0 that are in the sides, 0 repeated)" in said
     calibration = json.loads((folder / "pairs.tsv.calibration.json").read_text())
     lineage = json.loads((folder / "pairs.tsv.lineage.json").read_text())
     assert lineage["counts"]["threshold"] in [row["threshold"] for row in calibration["curve"]]
@@ -156,5 +158,5 @@ def test_a_side_is_files_of_documents_and_its_pairs_say_where_each_sentence_stan
 
 def test_moses_has_a_file_a_language(tmp_path):
     assert output_files(tmp_path / "p", "moses", ("de", "en")) == {"moses_source": tmp_path / "p.de", "moses_target": tmp_path / "p.en"}
-    with pytest.raises(InputError, match="needs the two languages"):
+    with pytest.raises(InputError, match="needs both languages"):
         output_files(tmp_path / "p", "moses", ("und", "und"))

@@ -32,12 +32,12 @@ def test_a_failure_names_rule_wildcards_cause_last_lines_logs_and_what_to_do(tmp
     assert said[-1].startswith("  next: ")
 
 
-@pytest.mark.parametrize(("state", "advice"), [("PREEMPTED", "make room for another job"), ("NODE_FAIL", "its node failed")])
+@pytest.mark.parametrize(("state", "advice"), [("PREEMPTED", "preempted by another job"), ("NODE_FAIL", "its node failed")])
 def test_what_ends_a_job_from_outside_is_named(tmp_path, state, advice):
     said = list(explain(Failure("train_system", {"run": "a"}, (tmp_path / "no.log",), SLURM.replace("TIMEOUT", state))))
     assert said[1] == f"  slurm job 17: {state}"
     assert advice in said[2]
-    assert "goes on after its last checkpoint" in said[2]
+    assert "continues from its saved state" in said[2]
 
 
 def test_a_job_that_a_later_try_finished_is_not_named(tmp_path):

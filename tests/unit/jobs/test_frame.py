@@ -29,8 +29,8 @@ execute(
 """
 WRITES = "out['rows'].parent.mkdir(); out['rows'].write_text('x'); "
 WORK = {
-    "gone before it is read": ("job.inputs['rows'].unlink(); job.inputs['rows'].read_text()", "went away"),
-    "gone after it was read": (f"{WRITES}job.inputs['rows'].unlink()", "went away"),
+    "gone before it is read": ("job.inputs['rows'].unlink(); job.inputs['rows'].read_text()", "disappeared"),
+    "gone after it was read": (f"{WRITES}job.inputs['rows'].unlink()", "disappeared"),
     "changed after it was read": (f"{WRITES}job.inputs['rows'].write_text('other')", "changed"),
 }
 
@@ -78,14 +78,14 @@ def test_a_device_that_torch_cannot_use_is_said(job, monkeypatch, tmp_path):
     monkeypatch.setattr("crosslign.jobs.leases.MACHINE", tmp_path)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    assert re.search(r"WARNING .*GPU 3 is this job's, and torch \S+ cannot use it", job(lambda _: None, gpus=1)[0])
+    assert re.search(r"WARNING .*this job has GPU 3, but torch \S+ cannot use it", job(lambda _: None, gpus=1)[0])
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     assert "WARNING" not in job(lambda _: None, gpus=1)[0]
 
 
 def test_a_job_that_asks_for_a_device_where_there_is_none_says_so(job, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert re.search(r"WARNING .*1 GPU asked for, and this machine shows none", job(lambda _: None, gpus=1)[0])
+    assert re.search(r"WARNING .*1 GPU requested, but this machine has none", job(lambda _: None, gpus=1)[0])
     assert "WARNING" not in job(lambda _: None)[0]
 
 
@@ -104,7 +104,7 @@ def test_a_job_whose_time_is_up_says_what_ended_it(tmp_path):
     """The scheduler's signal before the end: what it says of the job afterwards is FAILED, of which nobody learns anything."""
     code, (cause,) = told_to_end(tmp_path, KILL.format(pid="os.getpid()"))
     assert code == -signal.SIGTERM
-    assert "time is up, or it was cancelled" in cause
+    assert "time limit was reached, or it was cancelled" in cause
     assert not (tmp_path / "out.txt").exists()
 
 
@@ -137,6 +137,6 @@ def test_an_input_that_was_damaged_is_refused_before_any_work(tmp_path):
     command = [sys.executable, "-c", JOB.format(work=f"{WRITES}(root / 'worked').touch()"), str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 2, done.stderr
-    assert "in.txt: not what its lineage says" in done.stderr
+    assert "in.txt: the file differs from its lineage" in done.stderr
     assert not (tmp_path / "worked").exists()
     assert not (tmp_path / "out.txt").exists()

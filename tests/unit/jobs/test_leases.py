@@ -171,7 +171,7 @@ def test_a_job_waits_until_a_device_is_free(two):
 
 
 def test_more_than_there_are_is_an_error(two):
-    with pytest.raises(ResourceError, match="wants 3 GPUs; this machine shows 2"), lease_gpus(3):
+    with pytest.raises(ResourceError, match="needs 3 GPUs; this machine has 2"), lease_gpus(3):
         pass
 
 
@@ -180,7 +180,7 @@ def test_slices_of_a_gpu_are_no_devices_of_one_job(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", f"MIG-{uuid4()},{whole[0]},MIG-{uuid4()},{whole[1]}")
     with lease_gpus(2, wait_seconds=0) as devices:
         assert devices == whole
-    with pytest.raises(ResourceError, match="this machine shows 2, and 2 slices of a GPU"), lease_gpus(3):
+    with pytest.raises(ResourceError, match="this machine has 2, and 2 slices of a GPU"), lease_gpus(3):
         pass
 
 

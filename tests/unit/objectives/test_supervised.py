@@ -179,7 +179,7 @@ def test_features_of_half_precision_are_those_of_float32(part, random_vectors, n
     ("options", "kind", "columns", "message"),
     [
         ({}, {"labels": 2}, {"label": [[0.0], [2.0]]}, "there is no class 2"),
-        ({}, {"labels": 2}, {"label": [[0.0], [0.0, 1.0]]}, "one class per row"),
+        ({}, {"labels": 2}, {"label": [[0.0], [0.0, 1.0]]}, "each row needs one class"),
         ({}, {"labels": 2}, {"label": [[0.0], [0.5]]}, "a whole number; its label is"),
         ({"form": "multi_label"}, {"labels": 2}, {"label": [[0.0], [5.0]]}, "there is no class 5"),
         ({"form": "multi_label"}, {"labels": 2}, {"label": [[0.0], [0.5]]}, r"there is no class 0\.5"),

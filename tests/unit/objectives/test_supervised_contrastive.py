@@ -161,7 +161,7 @@ def test_inputs_of_pairs_and_of_chosen_kinds(term, labelled, batch):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"label": [[0.0], None]}, "one class per row"),
+        ({"label": [[0.0], None]}, "each row needs one class"),
         ({"views": [None, None]}, "have no views"),
         ({"b_text": ["b0", None]}, "with and without a second sentence"),
     ],

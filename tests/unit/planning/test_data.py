@@ -22,7 +22,7 @@ def test_a_plan_lists_sources_by_state():
         "data",
         "  here           1 file   2 B",
         "    s: 1 file, 2 B, MIT, -> d/s; used by c",
-        "  synthetic      1 file   small ones, written by this scale",
+        "  synthetic      1 file   small, generated at this scale",
         "  fetch          2 files  1.5 kB",
         "    s: 2 files, 1.5 kB, MIT, from https://a.org/s/; used by c1, c2, c3, c4 and 1 more",
         "  withdrawn      1 file   size unknown",

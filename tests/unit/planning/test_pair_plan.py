@@ -65,9 +65,9 @@ def test_the_file_that_is_written_is_read_and_builds_what_was_planned(project, t
 
 
 def test_too_little_is_refused_with_numbers_and_what_would_help(project):
-    with pytest.raises(InputError, match=r"2,000 sentence pairs are needed; there are: OPUS Web 400.*en-fo 8,000"):
+    with pytest.raises(InputError, match=r"2,000 sentence pairs are needed; found: OPUS Web 400.*en-fo 8,000"):
         survey(project, ["fo-is"])
-    with pytest.raises(InputError, match=r"there are: no corpus; of one language alone 2,000 sentences, there are 0"):
+    with pytest.raises(InputError, match=r"found: no corpus; or 2,000 sentences of one language; found: 0"):
         survey(project, ["en-szl"])
 
 
@@ -168,16 +168,16 @@ def test_a_file_that_somebody_changed_is_not_written_over(project, tmp_path, cap
     assert main(["pair", "en-is", "--directory", str(tmp_path), "--encoder", "minilm_l6"]) == 0
     assert "build it with: snakemake --cores all pair_en_is" in capsys.readouterr().out
     assert main(["pair", "en-is", "--directory", str(tmp_path)]) == 2
-    assert "the file exists already" in capsys.readouterr().err
+    assert "the file already exists" in capsys.readouterr().err
     assert main(["pair", "english", "--directory", str(tmp_path)]) == 2
-    assert "'english' is no pair of languages" in capsys.readouterr().err
+    assert "'english' is not a pair of languages" in capsys.readouterr().err
     assert main(["pair", "eng-isl", "--directory", str(tmp_path)]) == 2
-    assert "en-is.yaml: the file exists already" in capsys.readouterr().err
+    assert "en-is.yaml: the file already exists" in capsys.readouterr().err
     assert main(["pair", "swa-sw", "--directory", str(tmp_path)]) == 2
     assert main(["pair", "zh_Hans-zh_Hant", "--directory", str(tmp_path)]) == 2
-    assert "'zh_Hans-zh_Hant' is no pair of languages" in capsys.readouterr().err
+    assert "'zh_Hans-zh_Hant' is not a pair of languages" in capsys.readouterr().err
     assert main(["pair", "en-dsb", "--directory", str(tmp_path), "--teacher", "minilm_l6"]) == 2  # it has no parallel text
-    assert "a teacher teaches translations" in capsys.readouterr().err
+    assert "a teacher needs translations" in capsys.readouterr().err
     assert not (tmp_path / "config" / "pairs" / "en-dsb.yaml").exists()
 
 

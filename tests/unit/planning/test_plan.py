@@ -160,7 +160,7 @@ def test_what_snakemake_says_against_a_plan_is_told_wherever_it_prints_it(tmp_pa
     )
     monkeypatch.setattr(dry_run, "_snakemake", lambda *_: subprocess.Popen([sys.executable, "-c", f"{said}; sys.exit(1)"], **PIPES))
     assert main(["plan", "--directory", str(ROOT), "--config", "scale=quick"]) == 2
-    assert "Snakemake cannot plan this; Missing input files: a.txt" in capsys.readouterr().err
+    assert "Snakemake cannot plan this run; Missing input files: a.txt" in capsys.readouterr().err
 
 
 def test_trainings_that_no_number_of_tries_has_time_for_are_named():
@@ -179,19 +179,19 @@ def test_other_jobs_that_need_more_time_than_is_allowed_are_named_by_rule():
     assert "2 jobs of build_corpus, such as wikipedia_dump_en (" in said
     assert "240 allowed" in said
     plan = plan_text(web, {"build_corpus": 3}, {}, jobs, [])
-    assert f"on a cluster there is {said}" in plan
-    assert "on a cluster there is" not in plan_text(replace(web, settings={**web.settings, "max_runtime": 100_000}), {}, {}, jobs, [])
+    assert f"on a cluster: {said}" in plan
+    assert "on a cluster:" not in plan_text(replace(web, settings={**web.settings, "max_runtime": 100_000}), {}, {}, jobs, [])
 
 
 def test_a_job_that_no_node_has_the_memory_for_is_refused_with_the_figure():
     full = load_project(ROOT, {"scale": "paper", "papers": ["emma_x"], "targets": ["all"], "sizes": {"emma_x": "full"}})
     jobs = [("build_examples", {"source": "cc100", "corpus": "cc100_sw", "examples": "ex_monolingual-full"})]  # two are of jobs before it
-    refused = r"build_examples: no memory for ex_monolingual-full; it needs about \d{3,} GB, and a job may have 120"
+    refused = r"build_examples: too little memory for ex_monolingual-full; it needs about \d{3,} GB, and the limit of a job is 120"
     assert re.search(refused, str(no_memory(full, jobs)))
-    assert re.search(f"a run would end at its start: {refused}", plan_text(full, {"build_examples": 1}, {}, jobs, []))
+    assert re.search(f"a run would fail at its start: {refused}", plan_text(full, {"build_examples": 1}, {}, jobs, []))
     roomy = replace(full, settings={**full.settings, "max_mem_mb": 2_000_000})
     assert no_memory(roomy, jobs) is None
-    assert "a run would end" not in plan_text(roomy, {"build_examples": 1}, {}, jobs, [])
+    assert "a run would fail" not in plan_text(roomy, {"build_examples": 1}, {}, jobs, [])
 
 
 def test_a_place_for_temporary_files_that_is_too_small_is_told(project, monkeypatch):
@@ -201,7 +201,7 @@ def test_a_place_for_temporary_files_that_is_too_small_is_told(project, monkeypa
         monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: SimpleNamespace(free=free * 1e6))
         note = no_room(project, jobs)
         assert note.startswith("nli_english may need ") is said
-        assert ("set TMPDIR to a place with room" in note) is said
+        assert ("set TMPDIR to a folder with enough space" in note) is said
     assert no_room(project, [training("MS-E-s42")]) == ""
 
 
@@ -257,7 +257,7 @@ def test_finished_encodings_correct_those_to_come(project):
     cost = cost_of(project, jobs)
     assert cost.hours == pytest.approx(0.2 + factor * encoding_hours(project, {"run": "MS-H2-s42", "text_set": "sts12"}))
     assert f"encodings times {factor:.2f} as measured" in cost_text(cost)
-    assert f"2 finished encodings took {factor:.2f} times what was expected" in status_text(project.paths.results, project)
+    assert f"2 finished encodings took {factor:.2f} times the expected time" in status_text(project.paths.results, project)
 
 
 def test_vectors_of_large_sets_are_on_disk_for_a_while_only(project):
@@ -307,7 +307,7 @@ def test_files_of_a_plan_say_where_they_come_from(project):
     assert "fetch          1 file   2.5 MB\n    s: 1 file, 2.5 MB, CC0, from u; used by c" in text
     assert "by hand        1 file   size unknown\n    t: 1 file, size unknown, research, -> data; used by d" in text
     assert "      put there: y.txt\n      ask them" in text
-    assert "nothing to run: everything is there" in text
+    assert "nothing to run: all results exist" in text
 
 
 def test_status_tells_the_chain_of_jobs_that_is_left(project, monkeypatch, capsys):
@@ -321,7 +321,7 @@ def test_status_tells_the_chain_of_jobs_that_is_left(project, monkeypatch, capsy
 
 def test_status_of_nothing_is_an_error(tmp_path, capsys):
     assert main(["status", str(tmp_path)]) == 2
-    assert "no finished job here. Build first" in capsys.readouterr().err
+    assert "no finished jobs here. Build first" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("content", [b"NA\t-\n", b"-\t0:00\t-\n", b"12.5", b"\xff\xfe\x00", b"", b"nan\t0\t1\n", b"-3\t0\t1\n"])

@@ -35,9 +35,9 @@ def results(tmp_path):
 
 
 def test_other_code_of_the_same_version_and_other_versions_are_counted_apart(results):
-    do = "the next run makes them again; crosslign verify --settle takes them over"
+    do = "the next run rebuilds them; crosslign verify --settle accepts them"
     assert code_lines(results) == [
-        "other code, same version: 2 artefacts, which nothing has to be done about",
+        "other code, same version: 2 artefacts; nothing needs to be done",
         f"another version (local@3 → local@1): 1 artefact; {do}",
         f"another version (measure_overlap@7 → measure_overlap@1): 2 artefacts; {do}",
     ]

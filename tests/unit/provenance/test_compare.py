@@ -91,7 +91,7 @@ def moved(before, after):
 
 def test_equal_folders_do_not_differ(tmp_path):
     lines = compare(folder(tmp_path / "a"), folder(tmp_path / "b")).splitlines()
-    assert "6 cells of 1 table on both sides: 0 moved, 0 significantly" in lines
+    assert "6 cells of 1 table on both sides: 0 differ, 0 significantly" in lines
     assert lines[-1] == "no score differs"
 
 
@@ -157,7 +157,7 @@ def test_a_changed_corpus_is_named_with_its_hashes_and_not_what_hangs_on_it(tmp_
     (after / (CORPUS + ".lineage.json")).unlink()
     hashes = [read_json(lineage_path(root / "systems/A-s1.bin"))["inputs"][0]["sha256"][:12] for root in (before, after)]
     text = compare(before, after)
-    assert text.splitlines()[-1] == f"[1] {CORPUS}: other bytes, sha256 {hashes[0]} → {hashes[1]}"
+    assert text.splitlines()[-1] == f"[1] {CORPUS}: different bytes, sha256 {hashes[0]} → {hashes[1]}"
     assert "[2]" not in text
 
 
@@ -167,7 +167,7 @@ def test_changed_code_and_versions_are_named_once(tmp_path):
         content = read_json(sidecar)
         write_json(sidecar, {**content, "versions": {**content["versions"], "torch": "0.1"}})
     lines = compare(before, after).splitlines()
-    causes = lines[lines.index("What differs first behind them") + 1 :]
+    causes = lines[lines.index("First differences behind them") + 1 :]
     assert sum("other code, same version in the rule rule: c0 → c1" in cause for cause in causes) == 1
     assert sum(cause.endswith("→ 0.1") and "version of torch" in cause for cause in causes) == 1
     assert sum("recipe key note, (absent) → n" in cause for cause in causes) == 2
@@ -189,7 +189,7 @@ def test_a_raised_version_is_named_and_not_the_code_that_changed_with_it(tmp_pat
     for sidecar in after.rglob("*.lineage.json"):
         write_json(sidecar, {**read_json(sidecar), "version": "rule@1 sts@2"})
     lines = compare(before, after).splitlines()
-    causes = lines[lines.index("What differs first behind them") + 1 :]
+    causes = lines[lines.index("First differences behind them") + 1 :]
     assert sum("version of the code: sts@1 → sts@2" in cause for cause in causes) == 1
     assert not any("other code" in cause for cause in causes)
 
@@ -209,7 +209,7 @@ def test_an_evaluation_set_is_named_once_and_not_by_its_tables(tmp_path):
 
 def test_bytes_that_differ_for_no_reason_are_said_to(tmp_path):
     text = compare(folder(tmp_path / "a"), folder(tmp_path / "b", x=(0.7,)))
-    assert text.splitlines()[-1] == "[1] scores/A-s1/task.json: other bytes from equal inputs, settings, code and versions"
+    assert text.splitlines()[-1] == "[1] scores/A-s1/task.json: different bytes from equal inputs, settings, code and versions"
 
 
 def test_a_value_that_is_gone_is_a_dash(tmp_path):
@@ -250,7 +250,7 @@ def test_cells_and_tables_of_one_side_are_counted_and_named(tmp_path):
     before, after = folder(tmp_path / "a"), asking(tmp_path / "b", change)
     write(after, "tables/u.csv", [], {**resolved(["A-s1"]), "id": "u"}, "csv")
     lines = compare(before, after).splitlines()
-    assert "3 cells of 1 table on both sides: 0 moved, 0 significantly" in lines
+    assert "3 cells of 1 table on both sides: 0 differ, 0 significantly" in lines
     assert "3 cells only before, 9 only after" in lines
     assert "tables only after: u" in lines
     assert not any(line.startswith("tables only before") for line in lines)
@@ -262,7 +262,7 @@ def test_scores_without_tables_are_compared_record_by_record(tmp_path):
     (before / TABLE).unlink()
     text = compare(before, after)
     assert "0 cells of 0 tables on both sides" in text
-    assert "1 record moved in scores that no compared table shows" in text
+    assert "1 record differ in scores that no compared table shows" in text
     assert re.search(r"^A-s1/task\.json +x accuracy +50\.00 +70\.00 +\+20\.00  yes, intervals +\[1\]$", text, flags=re.MULTILINE)
 
 
@@ -302,7 +302,9 @@ def test_a_table_whose_lineage_was_changed_by_hand_is_not_compared_and_its_linea
     FORGED[forged](content["recipe"])
     write_json(sidecar, content)
     assert re.search(
-        rf"^t: not compared, {sidecar}: not as it was written; .*Run crosslign verify --discard", compare(before, after), re.MULTILINE
+        rf"^t: not compared, {sidecar}: the file is damaged or was changed; .*Run crosslign verify --discard",
+        compare(before, after),
+        re.MULTILINE,
     )
     (finding,) = cells(tmp_path / side)
     assert finding.state == TOUCHED
@@ -313,7 +315,7 @@ def test_a_table_is_known_by_its_file_whatever_its_lineage_calls_it(tmp_path):
     content = read_json(lineage_path(before / TABLE))
     content["recipe"]["id"] = 7
     write_json(lineage_path(before / TABLE), content)
-    assert "6 cells of 1 table on both sides: 2 moved" in compare(before, after)
+    assert "6 cells of 1 table on both sides: 2 differ" in compare(before, after)
 
 
 def test_scores_whose_names_are_no_texts_are_no_score_file(tmp_path):
@@ -351,7 +353,7 @@ def test_a_score_that_was_changed_by_hand_is_not_tested_and_named(tmp_path):
     (line,) = [line for line in said.splitlines() if line.startswith("A ") and "G: x" in line]
     assert "+40.00" in line
     assert "not tested" in line
-    assert "[1] scores/A-s1/task.json: its bytes differ, its lineage does not: one of them was changed by hand" in said
+    assert "[1] scores/A-s1/task.json: its bytes differ, but its lineage does not: one file was changed by hand" in said
 
 
 def test_a_score_file_is_read_once_however_many_records_moved(tmp_path, monkeypatch):

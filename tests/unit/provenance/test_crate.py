@@ -125,18 +125,18 @@ def test_a_crate_takes_the_place_of_a_crate_and_of_nothing_else(project, tmp_pat
         write_crate(project, "t", tmp_path / "crate")
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "thesis.tex").write_text("years of work")
-    with pytest.raises(InputError, match="holds something else"):
+    with pytest.raises(InputError, match="has other content"):
         write_crate(project, "t", tmp_path / "own")
     assert (tmp_path / "own" / "thesis.tex").exists()
     (tmp_path / "crate" / "results" / "notes.txt").write_text("read this first")
-    with pytest.raises(InputError, match="something else"):
+    with pytest.raises(InputError, match="other content"):
         write_crate(project, "t", tmp_path / "crate")
     assert (tmp_path / "crate" / "results" / "notes.txt").exists()
     for _ in range(2):
         write_crate(project, "t", tmp_path / "crate.zip")
     for name in ("own.zip", "thesis.tex"):
         (tmp_path / name).write_text("years of work")
-        with pytest.raises(InputError, match="something else lies there"):
+        with pytest.raises(InputError, match="the file is not a crate"):
             write_crate(project, "t", tmp_path / name)
         assert (tmp_path / name).read_text() == "years of work"
 

@@ -135,7 +135,7 @@ def papers(tmp_path_factory):
 
 
 def test_a_row_is_found_by_its_system_or_under_its_heading_where_several_have_its_label(papers):
-    with pytest.raises(InputError, match="2 rows are called 'DuEAM'") as caught:
+    with pytest.raises(InputError, match="2 rows have the name 'DuEAM'") as caught:
         find_cell(papers, "msimcse_table1", "DuEAM", papers.tables["msimcse_table1"]["columns"][0]["label"])
     groups = [row["group"] for row in papers.tables["msimcse_table1"]["rows"] if row["label"] == "DuEAM"]
     column = papers.tables["msimcse_table1"]["columns"][0]["label"]
@@ -160,7 +160,7 @@ def test_every_name_of_a_csv_finds_its_cell(papers):
 
 def test_a_name_that_fits_two_rows_is_answered_by_names_that_fit_one(papers):
     table, column = "msimcse_table3", papers.tables["msimcse_table3"]["columns"][0]["label"]
-    with pytest.raises(InputError, match="2 rows are called 'xlm-r'") as caught:
+    with pytest.raises(InputError, match="2 rows have the name 'xlm-r'") as caught:
         find_cell(papers, table, "xlm-r", column)
     assert "'XLM-R'; 'XLM-R, block 1 and last'" in caught.value.do
     assert find_cell(papers, table, "XLM-R, block 1 and last", column).row["readout"] == "first1_last"
@@ -247,5 +247,5 @@ def test_scores_that_came_without_lineage_are_named_by_their_bytes(project):
     (link,) = chain(results, [SCORE])
     assert (link.kind, link.sha256) == ("input", {SCORE: checksum(results / SCORE)})
     out = explain(project, "quickstart", "QS-P", "xx→en", full=True)
-    assert "from outside: nothing here describes it" in out
+    assert "outside this project: no lineage describes it" in out
     assert not re.search(r"^(versions|sha256) *$", out, flags=re.MULTILINE)

@@ -66,14 +66,14 @@ def test_what_was_tampered_with_is_named_and_taken_away_and_never_ends_the_comma
     assert main(["verify", str(results), "--discard"]) == 0
     capsys.readouterr()
     assert main(["verify", str(results)]) == 0, capsys.readouterr().out
-    assert "everything is whole" in capsys.readouterr().out
+    assert "all results are complete and undamaged" in capsys.readouterr().out
 
 
 def test_a_name_with_a_line_end_adds_no_line_to_the_screen(results):
-    (results / "tables" / "x\neverything is whole").write_text("x")
+    (results / "tables" / "x\nall results are complete and undamaged").write_text("x")
     text, whole = verify(results)
     assert not whole
-    assert "everything is whole" not in text.splitlines()
+    assert "all results are complete and undamaged" not in text.splitlines()
 
 
 def test_a_file_of_the_user_s_own_is_named_and_never_taken_away(results, tmp_path_factory):

@@ -15,7 +15,7 @@ def test_whole_results_pass(results, capsys):
     text, whole = verify(results)
     assert whole, text
     assert main(["verify", str(results)]) == 0
-    assert "everything is whole" in capsys.readouterr().out
+    assert "all results are complete and undamaged" in capsys.readouterr().out
 
 
 def test_a_changed_file_is_touched_and_what_is_made_of_it_is_stale(results):
@@ -39,7 +39,7 @@ def test_a_cell_changed_by_hand_is_found_even_with_matching_hashes(results):
     Lineage("rule", TABLE, [results / SCORE], results).write(path, "kind")
     text, whole = verify(results)
     assert not whole
-    assert "A / x: 0.9 is printed, the scores give 0.30000000000000004" in text
+    assert "A / x: the table has 0.9, the scores give 0.30000000000000004" in text
 
 
 def test_lineage_that_cannot_be_read_is_reported(results):
@@ -193,7 +193,7 @@ def test_sums_and_averages_of_parts_are_derived_again(results):
     assert whole, text
     path.write_text(path.read_text().replace("0.6", "0.7"))
     Lineage("rule", recipe, [results / SCORE], results).write(path, "table")
-    assert "A / sum: 0.7000000000000001 is printed, the scores give 0.6000000000000001" in verify(results)[0]
+    assert "A / sum: the table has 0.7000000000000001, the scores give 0.6000000000000001" in verify(results)[0]
 
 
 def test_control_codes_in_the_names_of_rows_do_not_reach_the_terminal(results):
@@ -201,5 +201,5 @@ def test_control_codes_in_the_names_of_rows_do_not_reach_the_terminal(results):
     path.write_text(path.read_text().replace("t,A,x,0.3", "t,A\x1b[2J,x,0.9"))
     Lineage("rule", TABLE, [results / SCORE], results).write(path, "kind")
     text = verify(results)[0]
-    assert "A[2J / x: 0.9" in text
+    assert "A[2J / x: the table has 0.9" in text
     assert "\x1b" not in text

@@ -117,7 +117,7 @@ def test_collapses_and_stand_ins_are_said(run):
     known = {"licences": [], "stand_in": True, "counts": {"collapsed": {"last": "embeddings have collapsed (since step 9)"}}}
     card = model_card(RECIPE, folder, "last", "main", known, examples)
     assert "**Collapsed**: embeddings have collapsed (since step 9)." in card
-    assert "Made from synthetic data" in card
+    assert "Trained on synthetic data" in card
     assert "Collapsed" not in model_card(RECIPE, folder, "best", "main", known, examples)
 
 

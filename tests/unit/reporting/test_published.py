@@ -1,4 +1,4 @@
-"""Published figures: looked up by block and model, and refused where a score is no number."""
+"""Published figures: looked up by block and model, and refused where a score is not a number."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def test_a_row_under_another_heading_finds_its_model(tmp_path):
 
 def test_settings_that_are_no_numbers_are_left_out_and_scores_refused(tmp_path):
     assert table(tmp_path, "p,9,,m,K,hyperparameter,queue,setting,409k,,,").at({"published": "m"}, COLUMN).number is None
-    with pytest.raises(InputError, match=r"t\.csv:2: value '7a' is no number"):
+    with pytest.raises(InputError, match=r"t\.csv:2: value '7a' is not a number"):
         table(tmp_path, "p,1,,m,M,xnli,avg,accuracy,7a,,higher,")
 
 
@@ -64,7 +64,7 @@ def test_a_figure_keeps_its_letters_its_deviation_and_what_does_not_add_up_about
 
 def test_an_erratum_of_no_figure_is_refused(tmp_path):
     (tmp_path / "errata.csv").write_text(f"{ERRATA}t,,x,,,,,wrong\n", encoding="utf-8")
-    with pytest.raises(InputError, match="an erratum names no printed figure"):
+    with pytest.raises(InputError, match="an erratum matches no printed figure"):
         table(tmp_path, "p,1,,m,M,xnli,avg,accuracy,50.0,,higher,")
 
 
@@ -82,7 +82,7 @@ ROW = "p,1,,m,M,xnli,avg,accuracy,74.9,,higher,"
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (f"{HEAD}{ROW}\n{ROW.replace('74.9', '47.9')}\n", r"t\.csv:3: a figure stands twice; m has xnli/avg/accuracy = 74\.9 above"),
+        (f"{HEAD}{ROW}\n{ROW.replace('74.9', '47.9')}\n", r"t\.csv:3: a figure occurs twice; m has xnli/avg/accuracy = 74\.9 above"),
         (HEAD.replace(",value", ""), r"t\.csv: column 'value' is missing"),
         (f"{HEAD}p,1,,m,M,xnli,avg,accuracy,74.9\n", r"t\.csv:2: a line has more or fewer fields"),
         (f"{HEAD}{ROW},7\n", r"t\.csv:2: a line has more or fewer fields"),

@@ -313,7 +313,7 @@ def test_scores_that_hold_no_more_than_values_are_shown(tmp_path, test):
 def test_a_record_with_fields_of_another_kind_is_refused_by_name(tmp_path, wrong):
     key = next(iter(wrong))
     entry = resolved([({"label": "A"}, [foreign(tmp_path, **wrong)])], [{"label": "x", "task": "bucc"}])
-    with pytest.raises(InputError, match=rf"theirs.json: bucc/de-en: {key} is .*; it is a "):
+    with pytest.raises(InputError, match=rf"theirs.json: bucc/de-en: {key} is .*; it must be a "):
         lay_out(entry, tmp_path, tmp_path)
 
 

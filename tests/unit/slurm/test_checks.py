@@ -55,7 +55,7 @@ def test_the_largest_job_of_a_rule_is_the_one_that_is_asked_for():
 
 
 def test_a_refusal_is_said_in_slurms_words_with_what_to_do():
-    with pytest.raises(InputError, match=r"takes no jobs.*Invalid account.*slurm/local\.yaml"):
+    with pytest.raises(InputError, match=r"rejects jobs.*Invalid account.*slurm/local\.yaml"):
         scheduler({"slurm_account": "closed"})
 
 
@@ -86,7 +86,7 @@ def test_jobs_that_a_killed_run_left_behind_are_named_with_what_ends_them(slurm,
     require_alone("a-1", record)
     slurm.answers("squeue", "1 embed.x.a-1\n2 embed.y.a-1\n3 score.b-2\n")
     for _ in range(2):
-        with pytest.raises(ResourceError, match=r"2 jobs of a run that was killed.*/a-1/.*scancel$"):
+        with pytest.raises(ResourceError, match=r"2 jobs of a killed run.*/a-1/.*scancel$"):
             require_alone("c-3", record)
     slurm.answers("squeue", "b-2\n")
     require_alone("c-3", record)
@@ -116,7 +116,7 @@ def test_a_queue_that_does_not_answer_holds_up_no_run_and_nothing_is_forgotten(s
 
 def test_a_machine_without_slurm_is_told_so(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
-    with pytest.raises(InputError, match="no sinfo here: start the run on a login node"):
+    with pytest.raises(InputError, match="sinfo is not available here: start the run on a login node"):
         scheduler()
 
 
@@ -129,21 +129,21 @@ def test_what_is_asked_for_is_what_is_submitted(slurm):
 
 
 def test_quotes_that_do_not_close_are_told():
-    with pytest.raises(InputError, match=r"--comment=\"two words: slurm_extra is no list of options; No closing quotation"):
+    with pytest.raises(InputError, match=r"--comment=\"two words: slurm_extra is not a list of options; No closing quotation"):
         scheduler({"slurm_extra": '--comment="two words'})
 
 
 def test_a_job_that_asks_for_more_time_than_its_place_ever_gives_is_refused():
     asked = {"slurm_partition": "short", "runtime": 30}
     require_scheduler({"embed": asked})
-    with pytest.raises(InputError, match=r"wait for ever.*embed asks for 31 minutes, and partition short.*`max_runtime: 30`"):
+    with pytest.raises(InputError, match=r"never start them.*embed asks for 31 minutes, but partition short.*`max_runtime: 30`"):
         require_scheduler({"score": asked, "embed": {**asked, "runtime": 31}})
 
 
 def test_where_further_tries_would_ask_for_more_a_run_is_told():
     assert too_long({"embed": {}, "score": {"slurm_partition": "short"}}, 30) == ""
     said = too_long({"embed": {}, "score": {"slurm_partition": "short"}}, 240)
-    assert "up to 240 minutes, and partition short (MaxTime) gives 30 minutes: `max_runtime: 30`" in said
+    assert "up to 240 minutes, but partition short (MaxTime) allows 30 minutes: set `max_runtime: 30`" in said
 
 
 def test_a_slurm_that_tells_no_limits_has_none(slurm):
@@ -153,7 +153,7 @@ def test_a_slurm_that_tells_no_limits_has_none(slurm):
 
 def test_a_refusal_names_the_rule_and_for_gpus_the_block_of_the_page(slurm):
     slurm.fails("sbatch", "Requested node configuration is not available")
-    with pytest.raises(InputError, match=r"refusing those of embed.*where GPUs have a partition of their own.*docs/cluster\.md"):
+    with pytest.raises(InputError, match=r"this run: those of embed.*where GPUs have a partition of their own.*docs/cluster\.md"):
         require_scheduler({"embed": {"gpu": 1}})
 
 

@@ -102,7 +102,7 @@ def test_what_passes_is_waited_for_in_the_same_try_and_told_once(executor, told,
     submitted(executor, *[FAILED.format(words)] * 3)
     assert (executor.taken, executor.reported) == (["a"], [])
     assert len(told) == 1
-    assert told[0].startswith("Slurm takes no jobs just now (")
+    assert told[0].startswith("Slurm accepts no jobs at present (")
 
 
 @pytest.mark.parametrize("words", NEVER)
@@ -200,7 +200,7 @@ def test_jobs_that_cannot_be_cancelled_are_told_with_the_command(executor, told,
     executor.cancel_jobs([])
     assert slurm.calls("scancel") == ["--clusters=all --name=score.run-17"]
     (text,) = told
-    assert text.startswith("jobs of this run may go on (no contact): end them with `squeue --me ")
+    assert text.startswith("jobs of this run may still run (no contact): end them with `squeue --me ")
     assert "/run-17/" in text
 
 
@@ -224,7 +224,7 @@ def test_a_run_that_is_told_to_end_cancels_what_only_waits_and_looks_after_the_r
     assert executor.workflow.scheduler.given_up == ["a", "c"]
     assert slurm.calls("scancel") == ["7"]
     assert slurm.calls("squeue")[0].endswith("--states=PENDING")
-    assert told[-1].startswith("told to end: jobs that only waited are cancelled, 1 running ones are waited for")
+    assert told[-1].startswith("stopping: waiting jobs are cancelled, the run waits for 1 running ones")
     slurm.answers("squeue", "7|COMPLETED\n8|CANCELLED\n9|RUNNING\n")
     jobs = [SimpleNamespace(external_jobid=number, job=number, aux={"slurm_logfile": Path(f"/none/{number}.log")}) for number in "789"]
     assert looked(executor, *jobs) == ["9"]
@@ -238,7 +238,7 @@ def test_a_further_interrupt_while_jobs_are_cancelled_is_answered_in_a_line(exec
         executor.cancel_jobs([])
     finally:
         signal.signal(signal.SIGINT, before)
-    assert told == ["this run is ending: its jobs are cancelled, and waited for until they have written what they go on from"]
+    assert told == ["already stopping: jobs are cancelled, and the run waits until they have saved their state"]
 
 
 def looked(executor, *jobs):

@@ -53,18 +53,18 @@ def test_an_expression_stays_one(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("jobs: 5\nqos: long\n", r"local\.yaml:2: qos: 'qos' is a resource.*below `default-resources`"),
+        ("jobs: 5\nqos: long\n", r"local\.yaml:2: qos: 'qos' is a resource.*under `default-resources`"),
         (
             "default-resources:\n  mem_mb_per_cpu: 4000\n",
-            r"local\.yaml:2: .*no mem_mb_per_cpu.*as many CPUs",
+            r"local\.yaml:2: .*mem_mb_per_cpu cannot be set.*the CPUs that its memory needs",
         ),
         (
             "default-resources: [slurm_partition=main]\n",
-            r"local\.yaml:1: default-resources: resources are a mapping here.*slurm_partition=main",
+            r"local\.yaml:1: default-resources: resources must be a mapping.*slurm_partition=main",
         ),
-        ("jobs: 5\nslurm_account: mine\n", r"local\.yaml:2: slurm_account: 'slurm_account' is a resource.*below `default-resources`"),
-        ("- jobs\n", r"local\.yaml: this is no mapping"),
-        ("jobs 50\n", r"local\.yaml: this is no mapping"),
+        ("jobs: 5\nslurm_account: mine\n", r"local\.yaml:2: slurm_account: 'slurm_account' is a resource.*under `default-resources`"),
+        ("- jobs\n", r"local\.yaml: the file must be a mapping"),
+        ("jobs 50\n", r"local\.yaml: the file must be a mapping"),
         ("jobs: 5\njobs: 6\n", r"local\.yaml:2"),
     ],
 )

@@ -42,7 +42,7 @@ def test_without_accounting_the_queue_is_asked_what_ended_wrongly(slurm):
 
 def test_a_slurm_that_does_not_answer_is_a_line(slurm):
     slurm.fails("squeue", "cannot contact the controller")
-    assert queue_lines(["run-7"], NOW) == ["Slurm does not say what is in the queue: cannot contact the controller"]
+    assert queue_lines(["run-7"], NOW) == ["the state of Slurm's queue is unknown: cannot contact the controller"]
 
 
 def test_the_queue_is_told_before_any_job_has_finished(slurm, tmp_path, capsys):

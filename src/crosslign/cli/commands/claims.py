@@ -14,7 +14,7 @@ from crosslign.paths import PUBLISHED
 class Claims:
     """Reads configuration, printed figures and scores; builds nothing."""
 
-    help = "print the papers' claims with the published difference, our difference and a verdict"
+    help = "print the papers' claims: published difference, our difference, verdict"
 
     def arguments(self, parser: ArgumentParser) -> None:
         """Declare the project."""

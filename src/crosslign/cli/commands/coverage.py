@@ -14,7 +14,7 @@ from crosslign.paths import PUBLISHED
 class Coverage:
     """Reads the configuration at scales paper and quick; no results."""
 
-    help = "count the printed figures that can be run, and give reasons for the others"
+    help = "count the printed figures that can be run, and print reasons for the others"
 
     def arguments(self, parser: ArgumentParser) -> None:
         """Declare the project."""
@@ -37,6 +37,6 @@ class Coverage:
         if not found:
             papers = ", ".join(at["paper"].settings["papers"])
             do = "Give --configfile config/paper.yaml"
-            raise InputError("no printed figures", where=f"papers: {papers}", why="none of them has a table with `published`", do=do)
+            raise InputError("no printed figures", where=f"papers: {papers}", why="no table of these papers has `published`", do=do)
         print(coverage_page(found), end="")
         return 0

@@ -19,7 +19,7 @@ class Crate:
     def arguments(self, parser: ArgumentParser) -> None:
         """Declare the table and where the crate is written."""
         parser.add_argument("table", help="id of a finished table")
-        parser.add_argument("--out", type=Path, help="a .zip file or a folder (default: crates/TABLE.crate.zip in the results)")
+        parser.add_argument("--out", type=Path, help="output: a .zip file or a folder (default: crates/TABLE.crate.zip in the results)")
         project_arguments(parser)
 
     def run(self, args: Namespace) -> int:

@@ -17,7 +17,7 @@ class Diff:
     def arguments(self, parser: ArgumentParser) -> None:
         """Declare the two folders."""
         parser.add_argument("before", type=Path, help="a results folder with its scale, such as results/laptop")
-        parser.add_argument("after", type=Path, help="another one")
+        parser.add_argument("after", type=Path, help="another results folder")
 
     def run(self, args: Namespace) -> int:
         """Print the comparison."""

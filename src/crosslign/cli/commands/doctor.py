@@ -47,7 +47,7 @@ def missing(package: str) -> str:
 def python_and_packages() -> Iterator[Finding]:
     """Check Python and the packages that compute."""
     version, new = platform.python_version(), sys.version_info >= (3, 11)
-    yield (OK if new else BAD, "python", version if new else f"{version}: 3.11 or newer is needed")
+    yield (OK if new else BAD, "python", version if new else f"{version}: crosslign needs 3.11 or newer")
     for package in (*NEEDED, "snakemake-executor-plugin-slurm"):
         try:
             other = unknown_version(package) if package in ENGINE else ""
@@ -93,11 +93,11 @@ def storage(results: Path, mirrors: tuple[Path, ...]) -> Iterator[Finding]:
     yield (
         (OK if free > 20 else NOTE),
         "disk",
-        f"{free:.0f} GB free at {folder}" + ("" if free > 20 else ": corpora of the papers need hundreds"),
+        f"{free:.0f} GB free at {folder}" + ("" if free > 20 else ": the papers' corpora need hundreds"),
     )
     for mirror in mirrors:
         there = mirror.is_dir()
-        yield (OK if there else BAD), "mirror", f"{mirror}" + ("" if there else " is not there: fix `mirror:` or CROSSLIGN_MIRROR")
+        yield (OK if there else BAD), "mirror", f"{mirror}" + ("" if there else " does not exist: fix `mirror:` or CROSSLIGN_MIRROR")
     if not mirrors:
         yield NOTE, "mirror", "none: files come from their publishers"
     yield OK, "hub cache", os.environ.get("HF_HOME", str(Path.home() / ".cache" / "huggingface"))
@@ -122,7 +122,7 @@ def network() -> Iterator[Finding]:
             socket.create_connection(asked, timeout=3).close()
             yield OK, "network", f"{name} answers"
         except OSError as error:
-            yield NOTE, "network", f"{name} does not ({error}): put files into a mirror (docs/downloads.md)"
+            yield NOTE, "network", f"{name} does not answer ({error}): put files into a mirror (docs/downloads.md)"
 
 
 def scheduler(most_minutes: int = 0) -> Iterator[Finding]:
@@ -142,7 +142,7 @@ def _slurm_settings(most_minutes: int) -> Iterator[Finding]:
     """Check what the executor asks Slurm for: accounting that answers, ended jobs that are remembered, a local file."""
     accounting = not accounting_complaint()
     if not accounting:
-        yield NOTE, "Slurm accounting", "sacct does not answer: leave `slurm-status-command: squeue` as it is"
+        yield NOTE, "Slurm accounting", "sacct does not answer: keep `slurm-status-command: squeue`"
     said, complaint = ask(["scontrol", "show", "config"])
     if complaint:
         yield BAD, "Slurm", f"scontrol fails: {complaint.splitlines()[-1]}"
@@ -163,13 +163,13 @@ def _own_file() -> Finding:
     """Check that slurm/local.yaml can be read, and that Slurm takes a job of each rule with the names in it, in the time that it gives."""
     name = str(OWN_PROFILE)
     if not OWN_PROFILE.exists():
-        return NOTE, name, "not there: jobs go to the partition and account that Slurm takes by itself"
+        return NOTE, name, "missing: jobs use Slurm's default partition and account"
     try:
         asked = places()
         require_scheduler(asked)
     except InputError as error:
         return BAD, name, str(error)
-    return OK, name, f"found: Slurm takes jobs with its names ({', '.join(asked)})"
+    return OK, name, f"found: Slurm accepts jobs with its settings ({', '.join(asked)})"
 
 
 def _sources(project: Project, targets: Sequence[str]) -> int:
@@ -185,7 +185,7 @@ def _sources(project: Project, targets: Sequence[str]) -> int:
     heads = survey(project, data_plan(project, targets))
     print("\n".join(survey_lines(heads)))
     files = lost(heads)
-    print(f"{number_of(len(heads), 'address')} asked; files that none of theirs gives as they should be: {len(files)}")
+    print(f"{number_of(len(heads), 'address')} checked; files without a working address: {len(files)}")
     return 1 if files else 0
 
 
@@ -197,8 +197,8 @@ class Doctor:
 
     def arguments(self, parser: ArgumentParser) -> None:
         """Declare the project, and whether publishers are asked."""
-        parser.add_argument("targets", nargs="*", help="with --sources: targets, as for plan (default: those of the configuration)")
-        parser.add_argument("--sources", action="store_true", help="ask for the head of every file of the targets, at all its addresses")
+        parser.add_argument("targets", nargs="*", help="with --sources: targets as for `plan` (default: those of the configuration)")
+        parser.add_argument("--sources", action="store_true", help="send a HEAD request to every address of every file of the targets")
         project_arguments(parser)
 
     def run(self, args: Namespace) -> int:
@@ -214,5 +214,5 @@ class Doctor:
         for state, what, text in found:
             print(f"{state:<5} {what:<34} {text}")
         bad = sum(state == BAD for state, _, _ in found)
-        print(f"{number_of(bad, 'thing')} to fix" if bad else "no problem found")
+        print(f"{number_of(bad, 'problem')} to fix" if bad else "no problem found")
         return 1 if bad else 0

@@ -40,7 +40,7 @@ def listed(project: Project, kind: str) -> Iterator[tuple[str, str]]:
     elif kind in ENTRIES:
         yield from ((name, _about(entry)) for name, entry in sorted(getattr(project, kind).items()))
     else:
-        raise InputError(f"nothing is called {kind!r}", where="crosslign list", why=nearest(kind, list(KINDS)))
+        raise InputError(f"unknown kind {kind!r}", where="crosslign list", why=nearest(kind, list(KINDS)))
 
 
 @COMMANDS.register()
@@ -51,7 +51,7 @@ class List:
 
     def arguments(self, parser: ArgumentParser) -> None:
         """Declare the kind, and the project whose own entries count, too."""
-        parser.add_argument("kind", nargs="?", help=f"one of {', '.join(KINDS)} (default: how many there are of each)")
+        parser.add_argument("kind", nargs="?", help=f"one of {', '.join(KINDS)} (default: the number of each)")
         project_arguments(parser)
 
     def run(self, args: Namespace) -> int:

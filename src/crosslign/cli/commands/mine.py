@@ -91,11 +91,14 @@ def output_files(out: Path, form: str | None, langs: Sequence[str]) -> dict[str,
     chosen = form or ENDINGS.get(out.suffix)
     if chosen is None:
         raise InputError(
-            f"no format is called {out.suffix!r}", where=str(out), why="known: .tsv, .parquet, .tmx", do="Or say --format moses"
+            f"unknown format {out.suffix!r}",
+            where=str(out),
+            why="known: .tsv, .parquet, .tmx",
+            do="Change the ending, or give --format moses",
         )
     if chosen in ("tmx", "moses") and langs[0] == langs[1]:
-        why = "its files are called by their languages" if chosen == "moses" else "each of its segments has one"
-        raise InputError(f"{chosen} needs the two languages", where=str(out), why=why, do="Say for example --langs de en")
+        why = "its files are named by language" if chosen == "moses" else "each of its segments has a language"
+        raise InputError(f"{chosen} needs both languages", where=str(out), why=why, do="Give --langs, for example --langs de en")
     if chosen == "moses":
         return {name: out.with_name(f"{out.name}.{lang}") for name, lang in zip(FILES[chosen], langs, strict=True)}
     return dict.fromkeys(FILES[chosen], out)
@@ -114,7 +117,7 @@ def threshold_keys(args: Namespace) -> dict[str, Any]:
         if (asked := getattr(args, key)) is None:
             continue
         if key != "threshold" and not 0 < asked < 1:
-            raise InputError(f"a share between 0 and 1, not {asked}", where=f"--{key}")
+            raise InputError("must lie between 0 and 1", where=f"--{key}", why=f"found {asked}")
         found |= {key: asked, "output": "above_threshold"}
     return found
 
@@ -140,30 +143,30 @@ class Mine:
             metavar="FILE FILE | ENTRY",
             help="two files of sentences (text, .jsonl, .parquet; 'news-*.gz', in quotes, for several), or the id of an entry under mine:",
         )
-        parser.add_argument("--allow-tiny", action="store_true", help="at a scale with synthetic data: use its tiny random encoder")
+        parser.add_argument("--allow-tiny", action="store_true", help="allow a scale with synthetic data to use its tiny random encoder")
         files = parser.add_argument_group("options for two files")
         files.add_argument("--encoder", help=f"a base encoder of the catalog (default: {DEFAULTS['system']})")
-        files.add_argument("--langs", nargs=2, metavar="LANG", help="languages of the files, such as de en (TMX and moses need them)")
+        files.add_argument("--langs", nargs=2, metavar="LANG", help="languages of the files, such as de en (required for TMX and moses)")
         files.add_argument(
             "--columns", nargs=2, metavar="NAME", help="columns or keys of the texts in .parquet and .jsonl (default: text text)"
         )
-        files.add_argument("--split", action="store_true", help="treat each line, row or object as a document, and cut it into sentences")
-        files.add_argument("--threads", type=int, help="threads (default: the cores of this machine)")
-        both = parser.add_argument_group("options for both; for this call they replace those of an entry")
+        files.add_argument("--split", action="store_true", help="treat each line, row or object as a document, and split it into sentences")
+        files.add_argument("--threads", type=int, help="number of threads (default: the cores of this machine)")
+        both = parser.add_argument_group("options for both; they override an entry's settings for this call")
         both.add_argument(
-            "-o", "--output", type=Path, help=f".tsv, .parquet or .tmx (default for two files: {OUTPUT}); work files lie beside it"
+            "-o", "--output", type=Path, help=f".tsv, .parquet or .tmx (default for two files: {OUTPUT}); work files are written next to it"
         )
-        both.add_argument("--format", choices=sorted(FILES), help="overrides the output's ending; moses: two files, OUT.<language>")
+        both.add_argument("--format", choices=sorted(FILES), help="overrides the output's ending; moses writes two files, OUT.<language>")
         both.add_argument(
             "--plants",
             nargs=2,
             metavar="FILE",
-            help="known translations, line by line; hidden among the two sides, they measure how many pairs are right",
+            help="two files of known translations, line by line; they are hidden in the two sides to measure how many pairs are right",
         )
         asked = both.add_mutually_exclusive_group()
-        asked.add_argument("--threshold", type=float, help="write only pairs with this score or more (default: all)")
+        asked.add_argument("--threshold", type=float, help="write only pairs with at least this score (default: all)")
         asked.add_argument("--precision", type=float, help="with plants: set the threshold for this precision, such as 0.95")
-        asked.add_argument("--recall", type=float, help="with plants: set the threshold for this share of translations found")
+        asked.add_argument("--recall", type=float, help="with plants: set the threshold for this recall, such as 0.8")
         entry = parser.add_argument_group("options for an entry")
         entry.add_argument("--cores", help="cores for the whole run (default: all)")
         entry.add_argument("--profile", help="Snakemake profile, for a cluster")
@@ -182,7 +185,7 @@ class Mine:
         raise InputError(
             number_of(len(args.names), "name"),
             where="crosslign mine",
-            do="Name two files of sentences, or one entry of `mine:`; a pattern in quotes, such as 'news-*.gz', stands for several files",
+            do="Name two files of sentences, or one entry of `mine:`; a quoted pattern, such as 'news-*.gz', names several files",
         )
 
     def _files(self, args: Namespace) -> int:
@@ -197,9 +200,13 @@ class Mine:
         start = time.monotonic()
         for option in OF_ENTRY:
             if getattr(args, option):
-                raise InputError("an option of an entry, and these are two files", where=f"--{option.replace('_', '-')}", do="Leave it out")
+                raise InputError(
+                    "this option is only for an entry of `mine:`, not for two files", where=f"--{option.replace('_', '-')}", do="Remove it"
+                )
         if args.output is None and OUTPUT.exists() and not lineage_path(OUTPUT).exists():
-            raise InputError("a file that no mining wrote would be replaced", where=str(OUTPUT), do="Name the output: -o FILE")
+            raise InputError(
+                "an existing file that no mining wrote would be overwritten", where=str(OUTPUT), do="Choose another output: -o FILE"
+            )
         langs = args.langs or ["und", "und"]
         sides: dict[str, dict[str, Any]] = {
             side: {"file": str(Path(name).absolute()), "lang": lang}
@@ -243,11 +250,13 @@ class Mine:
             InputError: an option of two files, which an entry has as a key, an output that is read, or what is missing.
         """
         if args.format and not args.output:
-            raise InputError("the form of no output", where="--format", why="an entry has its own outputs", do="Name one: -o FILE")
+            raise InputError(
+                "an output is needed, too", where="--format", why="the formats of an entry's own outputs are fixed", do="Give -o FILE"
+            )
         for option, key in OF_FILES.items():
             if getattr(args, option) not in (None, False):
-                do = f"Write it into config/config.yaml, as `{key}` of mine.{name}"
-                raise InputError("an option of two files, and this is an entry", where=f"--{option}", do=do)
+                do = f"Write `{key}` into the entry mine.{name} of config/config.yaml"
+                raise InputError("this option is only for two files, not for an entry of `mine:`", where=f"--{option}", do=do)
         if own := {**threshold_keys(args), **({"allow_tiny": True} if args.allow_tiny else {})}:
             args.config = [*args.config, f"mine={json.dumps({name: changed(self._given(args, name), own)})}"]
         project = read_project(args)
@@ -256,7 +265,7 @@ class Mine:
         print(f"encoder: {reading(recipe)}", file=sys.stderr)
         if recipe["limit"]:
             print(
-                f"the scale {project.settings['scale']} reads the first {number_of(recipe['limit'], 'line')} of each file alone",
+                f"the scale {project.settings['scale']} reads only the first {number_of(recipe['limit'], 'line')} of each file",
                 file=sys.stderr,
             )
         outputs = [project.paths.mined(name, form) for form in MINED_FORMATS]
@@ -280,7 +289,7 @@ class Mine:
             for line in _said(recipe, sides, project.paths.mined(name, "parquet"), calibration):
                 print(line)
             if recipe["limit"]:
-                print(f"of the first {number_of(recipe['limit'], 'line')} of each file alone: the scale is {project.settings['scale']}")
+                print(f"only the first {number_of(recipe['limit'], 'line')} of each file were read, at scale {project.settings['scale']}")
             from crosslign.mining.pairs import write_again
 
             write_again(project.paths.mined(name, "parquet"), others, langs)

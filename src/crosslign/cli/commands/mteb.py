@@ -16,7 +16,7 @@ from crosslign.errors import InputError
 class Mteb:
     """Writes the scores of tasks that MTEB has in its form, one folder a run."""
 
-    help = "write scores in the JSON form of MTEB's results"
+    help = "write scores in the JSON format of MTEB's results"
 
     def arguments(self, parser: ArgumentParser) -> None:
         """Declare the two folders, and the project whose tasks the scores are of."""
@@ -41,12 +41,14 @@ class Mteb:
         def check(profile: str) -> None:
             scale = project_in(args.directory, [*args.config, f"scale={profile}"], args.configfile).scale
             if scale["sources"] != "real" or "evaluation_items" in scale["limits"]:
-                why = f"scale {profile} reads synthetic data, or a part of each test"
-                raise InputError("these are no scores of MTEB's items", where=str(args.results), why=why)
+                why = f"scale {profile} uses synthetic data, or a part of each test"
+                raise InputError("these scores are not on MTEB's items", where=str(args.results), why=why)
 
         written = list(export(args.results, args.out, {name: list(task.get("averages", {})) for name, task in tasks.items()}, check))
         if not written:
-            raise InputError("no score of a task that MTEB has", where=str(args.results), why=f"such tasks: {', '.join(sorted(FORMS))}")
+            raise InputError(
+                "no score of a task of MTEB", where=str(args.results), why=f"these tasks can be written: {', '.join(sorted(FORMS))}"
+            )
         for path in written:
             print(path)
         return 0

@@ -73,11 +73,11 @@ def write_objective(folder: Path, name: str) -> list[Path]:
         InputError: a name that a module cannot have, that the library has already, or whose folder is there.
     """
     if not NAME.fullmatch(name):
-        raise InputError(f"{name!r} cannot name a module", why="small letters, digits and `_`, a letter first")
+        raise InputError(f"{name!r} cannot be the name of a module", why="allowed: lower-case letters, digits and `_`, a letter first")
     if name in IMPLEMENTATIONS["objectives"]:
-        raise InputError(f"the library has an objective {name!r}", do="Take another name")
+        raise InputError(f"the library already has an objective {name!r}", do="Choose another name")
     if folder.exists():
-        raise InputError("the folder exists already", where=str(folder), do="Take another name, or another folder: --out")
+        raise InputError("the folder already exists", where=str(folder), do="Choose another name, or another parent folder: --out")
     title = name.replace("_", " ").capitalize()
     words = {"name": name, "title": title, "class_name": "".join(word.capitalize() for word in name.split("_"))}
     files = {f"{name}.py": MODULE.substitute(words), f"{name}.yaml": editor_line("plugin", folder) + ENTRIES.substitute(words)}
@@ -90,7 +90,7 @@ def write_objective(folder: Path, name: str) -> list[Path]:
 class New:
     """Writes the files of a plugin; reads no project."""
 
-    help = "write a folder with a new method that runs as it is"
+    help = "write a folder with a new method that runs unchanged"
 
     def arguments(self, parser: ArgumentParser) -> None:
         """Declare what is written, and where."""

@@ -28,8 +28,8 @@ def checked(pairs: list[str]) -> list[str]:
         found = PAIR.fullmatch(pair)
         codes = [canonical(found[at]) for at in (1, 3)] if found else []
         if found is None or codes[0] == codes[1]:
-            do = "Name two codes of ISO 639, such as de-hsb or en-sw; with a script, where it matters, en-sr_Latn"
-            raise InputError(f"{pair!r} is no pair of languages", where="crosslign pair", do=do)
+            do = "Give two ISO 639 codes, such as de-hsb or en-sw; add a script if it matters: en-sr_Latn"
+            raise InputError(f"{pair!r} is not a pair of languages", where="crosslign pair", do=do)
         sides = [code if code == "en" else f"{code}{script or ''}" for code, script in zip(codes, (found[2], found[4]), strict=True)]
         own.setdefault(frozenset(sides), "-".join(sides))
     return list(own.values())
@@ -44,10 +44,10 @@ class Pair:
     def arguments(self, parser: ArgumentParser) -> None:
         """Declare pairs, encoder and whether the file is written."""
         parser.add_argument(
-            "pairs", nargs="+", metavar="PAIR", help="two codes of ISO 639, such as de-hsb or en-sr_Latn; several pairs get one encoder"
+            "pairs", nargs="+", metavar="PAIR", help="two ISO 639 codes, such as de-hsb or en-sr_Latn; several pairs share one encoder"
         )
         parser.add_argument("--encoder", default="me5_small", help="base encoder of the catalog (default: me5_small)")
-        parser.add_argument("--teacher", help="English encoder as a teacher: both sides of a pair learn its vectors, instead of InfoNCE")
+        parser.add_argument("--teacher", help="English encoder to distil: both sides of a pair learn its vectors, instead of InfoNCE")
         parser.add_argument("--plan", action="store_true", help="only print the plan")
         parser.add_argument("--replace", action="store_true", help="overwrite an existing file")
         project_arguments(parser)
@@ -71,7 +71,7 @@ class Pair:
         shown = Path("config", FOLDER, f"{name}.yaml")
         place = args.directory / shown
         if place.exists() and not (args.replace or args.plan):
-            raise InputError("the file exists already", where=str(shown), do="Edit it, or give --replace")
+            raise InputError("the file already exists", where=str(shown), do="Edit it, or give --replace")
         plan = survey(project, pairs)
         steps = steps_of(plan)
         for line in table_lines(plan):
@@ -79,7 +79,7 @@ class Pair:
         for line in set_lines(project, plan):
             print(line)
         for code in plan.lacking:
-            print(f"no evaluation corpus of the table has {code}: the table lacks it; add pairs of your own (docs/add-a-task.md)")
+            print(f"no evaluation corpus has {code}, so the table leaves it out; add pairs of your own (docs/add-a-task.md)")
         print(f"method: {method_of(plan, args.teacher)}")
         for line in cost_lines(project, plan, args.encoder, steps):
             print(line)

@@ -13,7 +13,7 @@ from crosslign.cli.project import project_arguments, read_project
 def _count(text: str) -> int:
     """Read a number of devices, one or more."""
     if not text.isdecimal() or not int(text):
-        raise ArgumentTypeError(f"{text!r} is no number of 1 or more")
+        raise ArgumentTypeError(f"{text!r} is not a number of 1 or more")
     return int(text)
 
 
@@ -25,11 +25,13 @@ class Plan:
 
     def arguments(self, parser: ArgumentParser) -> None:
         """Declare targets and the machine."""
-        parser.add_argument("targets", nargs="*", help="targets, as in config.yaml (default: those of the configuration)")
+        parser.add_argument("targets", nargs="*", help="targets as in config.yaml (default: those of the configuration)")
         parser.add_argument("--cores", type=_count, default=os.cpu_count() or 1, help="cores to plan for (default: those of this machine)")
         parser.add_argument("--gpus", type=_count, default=1, help="GPUs to plan for (default: 1)")
-        parser.add_argument("--files", action="store_true", help="print only the files, as CSV: sizes, checksums, origins and places")
-        parser.add_argument("--tables", action="store_true", help="print the separate cost of each table of the targets, as Markdown")
+        parser.add_argument(
+            "--files", action="store_true", help="print only the list of files, as CSV: sizes, checksums, origins and places"
+        )
+        parser.add_argument("--tables", action="store_true", help="print the cost of each table of the targets on its own, as Markdown")
         project_arguments(parser)
 
     def run(self, args: Namespace) -> int:

@@ -20,10 +20,10 @@ class Push:
         """Declare system, repository and who may read it."""
         parser.add_argument("system", help="id of a system, such as QS-P, or of one of its runs")
         parser.add_argument("name", metavar="NAME", help="organisation/name of the repository; it is created if necessary")
-        parser.add_argument("--public", action="store_true", help="everybody may read it (default: only its owners)")
+        parser.add_argument("--public", action="store_true", help="let everybody read it (default: only its owners)")
         parser.add_argument("--member", help="the encoder to upload, if the system has one for each group of languages")
         parser.add_argument("--checkpoint", default="last", help="name of the checkpoint (default: last)")
-        parser.add_argument("--dry-run", action="store_true", help="print card and licences, and upload nothing")
+        parser.add_argument("--dry-run", action="store_true", help="print card and licences, but upload nothing")
         parser.add_argument("--results", type=Path, help="results with their scale (default: those of the configuration)")
         project_arguments(parser)
 
@@ -41,8 +41,8 @@ class Push:
         member = self._member(args.member, found.members)
         folder = found.folder / args.checkpoint / member
         if not (folder / "modules.json").is_file():
-            why = f"it has no word for the pooling {found.lineage['recipe']['readout'].get('pooling')!r}"
-            raise InputError("SentenceTransformer would give other vectors", where=str(folder), why=why)
+            why = f"it cannot express the pooling {found.lineage['recipe']['readout'].get('pooling')!r}"
+            raise InputError("SentenceTransformer would compute different vectors", where=str(folder), why=why)
         print(self._licences(found.lineage["licences"], str(found.folder)))
         card = found.card(member, index=True)
         if args.dry_run:
@@ -68,7 +68,7 @@ class Push:
 
         parts = sorted({part for licence in licences for part in licence.split("; ")})
         if not parts or (missing := unstated(parts)):
-            why = f"of its data and encoders: {'; '.join(missing)}" if parts else "lineage names none"
-            do = "State `licence:` of those sources in the catalog or your own files, and run again"
-            raise InputError("it was trained on what has no licence", where=where, why=why, do=do)
-        return "\n".join(["licences of what it was trained on:", *(f"  {licence}: {in_words(licence)}" for licence in parts)])
+            why = f"found {'; '.join(missing)}" if parts else "its lineage names no licence"
+            do = "Add `licence:` to those sources in the catalog or your own files, and run again"
+            raise InputError("some of its training data or encoders have no licence", where=where, why=why, do=do)
+        return "\n".join(["licences of its training data and encoders:", *(f"  {licence}: {in_words(licence)}" for licence in parts)])

@@ -18,7 +18,7 @@ def _share(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value < 1:
-        raise ArgumentTypeError(f"{text!r} is no number from 0 to below 1")
+        raise ArgumentTypeError(f"{text!r} is not a number from 0 to below 1")
     return value
 
 
@@ -26,13 +26,13 @@ def _share(text: str) -> float:
 class Rehearse:
     """Serves small files at the publishers' paths on the loopback, fails at random, and fetches all that a target downloads."""
 
-    help = "test the downloads of a target with local servers that fail as publishers do"
+    help = "test the downloads of a target against local servers that fail as publishers' servers do"
 
     def arguments(self, parser: ArgumentParser) -> None:
         """Declare targets and what goes wrong."""
-        parser.add_argument("targets", nargs="*", help="targets, as for plan, or ids of papers (default: those of the configuration)")
-        parser.add_argument("--faults", type=_share, default=0.3, help="share of the requests that go wrong (default: 0.3)")
-        parser.add_argument("--seed", type=int, default=42, help="seed of what goes wrong (default: 42)")
+        parser.add_argument("targets", nargs="*", help="targets as for `plan`, or ids of papers (default: those of the configuration)")
+        parser.add_argument("--faults", type=_share, default=0.3, help="share of the requests that fail (default: 0.3)")
+        parser.add_argument("--seed", type=int, default=42, help="seed of the failures (default: 42)")
         project_arguments(parser)
 
     def run(self, args: Namespace) -> int:

@@ -26,7 +26,7 @@ class Status:
     def arguments(self, parser: ArgumentParser) -> None:
         """Declare the folder."""
         parser.add_argument("results", type=Path, nargs="?", help="results with their scale (default: those of the configuration)")
-        parser.add_argument("--left", action="store_true", help="also print the number of remaining jobs and the longest chain of them")
+        parser.add_argument("--left", action="store_true", help="also print the number of remaining jobs and their longest chain")
         project_arguments(parser)
 
     def run(self, args: Namespace) -> int:
@@ -43,7 +43,7 @@ class Status:
         results, runs = results_folder(args), recorded(args.directory / RECORD)
         finished = (results / "benchmarks").is_dir()
         if not finished and not runs:
-            raise InputError("no finished job here", where=str(results), do=NOT_BUILT)
+            raise InputError("no finished jobs here", where=str(results), do=NOT_BUILT)
         project = self._project(args)
         print(status_text(results, project))
         if finished:

@@ -22,12 +22,12 @@ class Verify:
         project_arguments(parser)
         either = parser.add_mutually_exclusive_group()
         either.add_argument(
-            "--discard", action="store_true", help="move stale and altered files to <results>/.discarded; the next run makes them again"
+            "--discard", action="store_true", help="move stale and altered files to <results>/.discarded; the next run rebuilds them"
         )
         either.add_argument(
             "--settle",
             action="store_true",
-            help="accept whole results as made by today's versions of the code, with one time stamp (after a clock was set back)",
+            help="accept undamaged results as made by the current code, and give them one time stamp (after a clock was set back)",
         )
 
     def run(self, args: Namespace) -> int:
@@ -43,8 +43,8 @@ class Verify:
             return 0
         if args.settle:
             number, taken = settle(results)
-            lines = [f"{count} taken over: {change}" for change, count in taken.items()]
-            print("\n".join([f"{number_of(number, 'whole artefact')} have one time stamp", *lines]))
+            lines = [f"{count} accepted: {change}" for change, count in taken.items()]
+            print("\n".join([f"{number_of(number, 'undamaged artefact')} now have one time stamp", *lines]))
             return 0
         text, whole = verify(results, args.directory)
         print(text)

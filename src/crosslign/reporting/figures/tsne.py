@@ -43,9 +43,7 @@ def parallel_rows(texts: Path, items: Path, groups: int, split: str | None = Non
     every = sorted({lang for found in members.values() for lang in found})
     whole = [group for group, found in members.items() if len(found) == len(every)]
     if len(whole) < 2:
-        raise InputError(
-            "too few sentences that stand in every language", where=str(items), why=f"languages {every}, whole groups {len(whole)}"
-        )
+        raise InputError("too few sentences exist in every language", where=str(items), why=f"languages {every}, whole groups {len(whole)}")
     chosen = sorted(np.random.default_rng(0).permutation(len(whole))[:groups])
     rows = [(members[whole[i]][lang], lang, whole[i]) for i in chosen for lang in every]
     return np.array([row for row, _, _ in rows]), [lang for _, lang, _ in rows], [group for _, _, group in rows]

@@ -79,5 +79,5 @@ def test_files_of_two_splits_in_mtebs_form_are_refused(tmp_path):
 
 def test_two_files_of_our_own_are_refused(tmp_path):
     files = write(tmp_path, {f"{folder}/sts_en.tsv": "id\tscore\tfirst\tsecond\n1\t2\ta\tb\n" for folder in "ab"})
-    with pytest.raises(InputError, match=r"two files sts_en\.tsv"):
+    with pytest.raises(InputError, match=r"two files have the name sts_en\.tsv"):
         read("sts_tsv", files)
