@@ -34,7 +34,6 @@ class Remaining:
         self._known = {rule: [float(seconds)] for rule, seconds in expected.items()}
         self._left: Counter[str] = Counter()
         self._running: dict[int, tuple[str, float]] = {}
-        self._gone: dict[int, str] = {}
 
     def plan(self, counts: Mapping[str, int]) -> None:
         """Take note of the number of jobs of each rule."""
