@@ -77,7 +77,7 @@ class Order:
     groups: Sequence[str] | None = None
     tokens: int | None = None
     _epoch: int = field(default=-1, init=False)
-    _order: RowNumbers = field(default_factory=lambda: np.empty(0, np.int64), init=False)
+    _order: NDArray[np.signedinteger] = field(default_factory=lambda: np.empty(0, np.int64), init=False)
     _starts: RowNumbers = field(default_factory=lambda: np.empty(0, np.int64), init=False)
 
     def __post_init__(self) -> None:
@@ -113,7 +113,9 @@ class Order:
     def _begin(self, epoch: int) -> None:
         """Draw the epoch's order of the units, and where its batches begin."""
         draw = numpy_generator(self.seed, "order", self.name, epoch)
-        order: RowNumbers = draw.permutation(self._units)
+        width = np.int32 if self._units < 1 << 31 else np.int64  # half of the memory, the same draws
+        order: NDArray[np.signedinteger] = np.arange(self._units, dtype=width)
+        draw.shuffle(order)
         self._epoch, self._order, self._starts = epoch, order, np.append(self._cuts, self._units)
         if self._unit_lengths is None:
             return
@@ -128,7 +130,9 @@ class Order:
         self._order = np.concatenate(batches)
         self._starts = np.cumsum([0, *(len(batch) for batch in batches)])
 
-    def _by_windows(self, order: RowNumbers, lengths: NDArray[np.int64], draw: np.random.Generator) -> RowNumbers:
+    def _by_windows(
+        self, order: NDArray[np.signedinteger], lengths: NDArray[np.int64], draw: np.random.Generator
+    ) -> NDArray[np.signedinteger]:
         size = self._size
         windows = [order[i : i + WINDOW * size] for i in range(0, self._units, WINDOW * size)]
         order = np.concatenate([part[np.argsort(lengths[part], kind="stable")] for part in windows])
@@ -141,5 +145,5 @@ class Order:
         epoch, place = divmod(step, self.steps_per_epoch)
         if epoch != self._epoch:
             self._begin(epoch)
-        units = self._order[self._starts[place] : self._starts[place + 1]]
+        units = self._order[self._starts[place] : self._starts[place + 1]].astype(np.int64)
         return units if self._questions is None else np.concatenate([self._questions[unit] for unit in units])
