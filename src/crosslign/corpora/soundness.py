@@ -18,6 +18,8 @@ from crosslign.errors import InputError
 
 BEGINS = {**{suffix: magic for magic, suffix in MAGIC.items()}, ".zip": b"PK", ".whl": b"PK", ".parquet": b"PAR1"}
 """What a file of each suffix begins with."""
+ROWS = 1024
+"""Rows of a Parquet file that are unpacked at once; each may be an article."""
 
 
 def unsound(path: Path, file: Mapping[str, Any]) -> str:
@@ -45,7 +47,9 @@ def _damage(path: Path, name: str) -> str:
     """Unpack a file to its last byte, and return what is wrong with it."""
     if name.endswith(".parquet"):
         try:
-            pq.read_metadata(path)
+            with pq.ParquetFile(path, page_checksum_verification=True) as file:
+                for _ in file.iter_batches(ROWS):
+                    pass
         except (pa.ArrowException, OSError) as error:
             return f"damaged: {error}"
         return ""

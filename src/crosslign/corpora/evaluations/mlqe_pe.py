@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from crosslign.corpora import EVALUATIONS, Given
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.evaluations._graded import Graded, add_graded, grade_lines, grade_of
-from crosslign.corpora.readers._lines import check_text, first_missing, read_lines
+from crosslign.corpora.readers._lines import check_text, first_missing, place_of, read_lines
 from crosslign.corpora.readers._parts import TextFile, all_parts
 from crosslign.errors import InputError
-from crosslign.registry import nearest
 
 TABLE = re.compile(r"(?:^|/)\w+\.([a-z]{2})([a-z]{2})\.df\.short\.(tsv)$")
 LINES = re.compile(r"(?:^|/)([a-z]{2})-([a-z]{2})-test21/(?:goldlabels/)?test21\.(src|mt|da)$")
@@ -62,10 +61,7 @@ def _of_table(part: TextFile, score: str) -> list[Graded]:
     for number, line in read_lines(part):
         fields = line.split("\t")
         if not positions:
-            lacking = next((column for column in (*COLUMNS, score) if column not in fields), None)
-            if lacking:
-                raise InputError(f"no column {lacking!r}", where=part.at(1), why=nearest(lacking, fields))
-            positions, width = [fields.index(column) for column in (*COLUMNS, score)], len(fields)
+            positions, width = [place_of(column, fields, part) for column in (*COLUMNS, score)], len(fields)
             continue
         if len(fields) != width:
             raise InputError("wrong number of columns", where=part.at(number), why=f"found {len(fields)}, expected {width}")

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from crosslign.corpora.readers._parts import TextFile, open_part
 from crosslign.corpora.unpacking import AGAIN
 from crosslign.errors import InputError
+from crosslign.registry import nearest
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 AT_ONCE = 1 << 18
@@ -230,6 +231,18 @@ def check_text(text: Any, source: Path | TextFile, number: int, what: str = "lin
     if isinstance(text, str):
         raise InputError(f"the {what} is empty", where=where)
     raise InputError(f"the {what} is not text", where=where, why=f"found {text!r}"[:80])
+
+
+def place_of(column: str, header: Sequence[str], source: TextFile) -> int:
+    """Return the place of a column in the first line of a file.
+
+    Raises:
+        InputError: it is not there, or twice.
+    """
+    if (count := header.count(column)) != 1:
+        what = f"two columns are called {column!r}" if count else f"no column {column!r}"
+        raise InputError(what, where=source.at(1), why=f"found {', '.join(header)}" if count else nearest(column, list(header)))
+    return header.index(column)
 
 
 def first_missing(lines: Mapping[Path | TextFile, int]) -> str:

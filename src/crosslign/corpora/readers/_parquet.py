@@ -16,7 +16,7 @@ ROWS = 256
 """Rows that are in memory at a time; each may be an article."""
 
 
-def read_texts(path: Path, column: str, *beside: str, do: str = "") -> Iterator[tuple[list[str | None], ...]]:
+def read_texts(path: Path, column: str, *beside: str, do: str = "", again: str = "") -> Iterator[tuple[list[str | None], ...]]:
     """Yield the columns `beside`, then the texts of `column`, of 256 rows at a time.
 
     Args:
@@ -24,6 +24,7 @@ def read_texts(path: Path, column: str, *beside: str, do: str = "") -> Iterator[
         column: a column of texts; one inside another is written `translation.de`.
         beside: further columns, of any type.
         do: what a message about a column advises.
+        again: what a message about a damaged file advises.
 
     Raises:
         InputError: the file is missing or not Parquet, lacks a column, or that of the texts holds none.
@@ -39,7 +40,7 @@ def read_texts(path: Path, column: str, *beside: str, do: str = "") -> Iterator[
     except FileNotFoundError as error:
         raise InputError("file is missing", where=str(path)) from error
     except (pa.ArrowInvalid, OSError, UnicodeDecodeError) as error:
-        raise InputError("not a readable Parquet file", where=str(path), why=str(error).splitlines()[0]) from error
+        raise InputError("not a readable Parquet file", where=str(path), why=str(error).splitlines()[0], do=again) from error
 
 
 def _type(schema: pa.Schema, name: Sequence[str], path: Path, do: str) -> pa.DataType:

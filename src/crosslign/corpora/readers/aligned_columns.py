@@ -9,12 +9,11 @@ import pyarrow as pa
 
 from crosslign.corpora import READERS
 from crosslign.corpora.readers._left_out import EMPTY, leave_out
-from crosslign.corpora.readers._lines import check_text, read_lines
+from crosslign.corpora.readers._lines import check_text, place_of, read_lines
 from crosslign.corpora.readers._parts import Members, TextFile, parts_of
 from crosslign.corpora.readers._tables import tables
 from crosslign.errors import InputError
 from crosslign.options import Character
-from crosslign.registry import nearest
 
 
 @READERS.register(version=1, gives="multiway")
@@ -57,10 +56,7 @@ def _rows(
             fields = text.split(delimiter)
             if not header:
                 header = fields
-                for lang in langs:
-                    if codes.get(lang, lang) not in header:
-                        raise InputError(f"no column {codes.get(lang, lang)!r}", where=part.at(1), why=nearest(lang, header))
-                    positions.append((lang, header.index(codes.get(lang, lang))))
+                positions = [(lang, place_of(codes.get(lang, lang), header, part)) for lang in langs]
                 continue
             if len(fields) != len(header):
                 raise InputError("wrong number of columns", where=part.at(number), why=f"found {len(fields)}, expected {len(header)}")

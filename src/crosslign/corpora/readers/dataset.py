@@ -14,6 +14,7 @@ from crosslign.corpora import READERS
 from crosslign.corpora.readers._fields import Field, Form, Kind, read_fields
 from crosslign.corpora.readers._json import plain, value
 from crosslign.corpora.readers._parts import OneOrTwo, TextFile, parts_of
+from crosslign.corpora.unpacking import AGAIN
 from crosslign.errors import InputError
 from crosslign.options import MinLen
 from crosslign.registry import nearest
@@ -70,4 +71,4 @@ def _records(part: TextFile, wanted: Sequence[str]) -> Iterator[tuple[int, list[
                 yield number, ["" if one is None else plain(one, name, part.at(number)) for one, name in zip(found, wanted, strict=True)]
     except (pa.ArrowException, OSError, ValueError) as error:
         why = (str(error).splitlines() or [type(error).__name__])[0][:200]
-        raise InputError(f"not a readable {FORMATS[suffix].title()} file", where=part.at(), why=why) from error
+        raise InputError(f"not a readable {FORMATS[suffix].title()} file", where=part.at(), why=why, do=AGAIN) from error

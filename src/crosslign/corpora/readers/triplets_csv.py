@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from crosslign.corpora import READERS
 from crosslign.corpora.readers._left_out import BROKEN, EMPTY, leave_out
-from crosslign.corpora.readers._lines import check_text
+from crosslign.corpora.readers._lines import check_text, place_of
 from crosslign.corpora.readers._parts import Members, TextFile, parts_of
 from crosslign.corpora.readers._quoted import quoted_records
 from crosslign.corpora.readers._tables import tables
@@ -68,9 +68,7 @@ def _cells(part: TextFile, columns: Sequence[str], skip_broken: bool) -> Iterato
     """Yield (line on which it begins, premise, entailed and contradicting sentence) of each triplet."""
     records = quoted_records(part)
     _, header = next(records)
-    if missing := [column for column in columns if column not in header]:
-        raise InputError(f"no column {missing[0]!r}", where=part.at(1), why=f"found {header}")
-    places = [header.index(column) for column in columns]
+    places = [place_of(column, header, part) for column in columns]
     for number, fields in records:
         if len(fields) == len(header):
             yield number, [fields[place] for place in places]

@@ -13,7 +13,7 @@ import pyarrow as pa
 from crosslign.corpora import READERS
 from crosslign.corpora.readers._fields import Field, Form, Kind, read_fields
 from crosslign.corpora.readers._left_out import BROKEN, leave_out
-from crosslign.corpora.readers._lines import read_lines
+from crosslign.corpora.readers._lines import place_of, read_lines
 from crosslign.corpora.readers._parts import Members, OneOrTwo, TextFile, parts_of
 from crosslign.corpora.readers._quoted import quoted_records
 from crosslign.errors import InputError
@@ -94,7 +94,7 @@ def _positions(first: list[str], part: TextFile, wanted: Sequence[str], layout: 
     found = []
     for name in wanted:
         if layout.header and name in first:
-            found.append(first.index(name))
+            found.append(place_of(name, first, part))
         elif name.isascii() and name.isdigit() and 1 <= int(name) <= len(first):
             found.append(int(name) - 1)
         else:

@@ -12,6 +12,7 @@ from crosslign.corpora import READERS
 from crosslign.corpora.readers._parquet import read_texts
 from crosslign.corpora.readers._prose import sentences
 from crosslign.corpora.readers._tables import tables
+from crosslign.corpora.unpacking import AGAIN
 from crosslign.errors import InputError
 from crosslign.options import Len, Positive
 
@@ -44,7 +45,7 @@ def read(
 
 
 def _rows(name: str, path: Path, corpus: str, lang: str, min_words: int, columns: Sequence[str]) -> Iterator[tuple[str, str, str]]:
-    for articles, texts in read_texts(path, columns[1], columns[0]):
+    for articles, texts in read_texts(path, columns[1], columns[0], again=AGAIN):
         for article, text in zip(articles, texts, strict=True):
             for number, sentence in enumerate(sentences(text or ""), start=1):
                 if len(sentence.split()) >= min_words:

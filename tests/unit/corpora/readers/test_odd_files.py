@@ -201,3 +201,30 @@ def test_questions_of_another_form_end_in_words_or_are_questions(tmp_path, path,
     for part in ("questions", "candidates"):
         with suppress(InputError):
             EVALUATIONS.get("xquad_r")(Given(files, {}, "e", ["en"], None, 1), part=part)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "line", "options"),
+    [
+        ("tsv", "a.tsv", "one\ttwo\tone\n", {"columns": {"one": "a_text", "two": "b_text"}, "header": True}),
+        (
+            "tsv",
+            "a.csv",
+            "one,two,one\n",
+            {"columns": {"one": "a_text", "two": "b_text"}, "header": True, "quoting": True, "delimiter": ","},
+        ),
+        ("triplets_csv", "a.csv", "one,two,three,one\n", {"columns": ["one", "two", "three"]}),
+        ("aligned_columns", "a.tsv", "one\ttwo\tone\n", {"codes": {"en": "one"}}),
+    ],
+)
+def test_of_two_columns_of_one_name_none_is_taken(tmp_path, rows, kind, name, line, options):
+    files = written(tmp_path / name, line * 2)
+    with pytest.raises(InputError, match=r":1: two columns are called 'one'; found one, two"):
+        rows(kind, files, ["en"], **options)
+    assert len(rows(kind, written(tmp_path / name, line.replace("one", "four").replace("four", "one", 1) * 2), ["en"], **options)) > 0
+
+
+def test_of_two_columns_of_scores_none_is_taken(tmp_path):
+    files = written(tmp_path / "dev.ende.df.short.tsv", "original\ttranslation\tz_mean\tz_mean\nA\tB\t1\t2\n")
+    with pytest.raises(InputError, match=r":1: two columns are called 'z_mean'"):
+        EVALUATIONS.get("mlqe_pe")(Given(files, {}, "demo"))

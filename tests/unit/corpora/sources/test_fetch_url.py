@@ -5,9 +5,12 @@ from __future__ import annotations
 import bz2
 import gzip
 import hashlib
+import io
 import lzma
 import threading
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from one_file import BODY, FILE, SHA, get, leftovers
 
@@ -221,6 +224,14 @@ def test_a_hash_is_recorded_at_the_first_download_and_goes_with_the_file(there, 
     assert get(there, dest, file)["sha256"] == hashlib.sha256(BODY[::-1]).hexdigest()
 
 
+def damaged_inside(compression):
+    """Return a Parquet file whose head and foot are whole, as where two versions of one are joined."""
+    out = io.BytesIO()
+    pq.write_table(pa.table({"text": [f"{number * number}" for number in range(9999)]}), out, compression=compression)
+    body = out.getvalue()
+    return body[:9000] + bytes(200) + body[9200:]
+
+
 @pytest.mark.parametrize(
     ("name", "body", "about", "why"),
     [
@@ -234,6 +245,8 @@ def test_a_hash_is_recorded_at_the_first_download_and_goes_with_the_file(there, 
         ("en.zip", b"PK\3\4 cut", None, "damaged"),
         ("en.tar.gz", gzip.compress(b"no tar at all" * 100), None, "damaged"),
         ("part.parquet", b"PAR1 and no more", None, "damaged"),
+        ("part.parquet", damaged_inside("snappy"), None, "damaged"),
+        ("part.parquet", damaged_inside("zstd"), None, "damaged"),
         ("lines.txt", b"too short", 1000, "expected about 1,000 bytes, found 9"),
     ],
 )
