@@ -10,6 +10,7 @@ import json
 import os
 import re
 import sys
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from importlib.abc import MetaPathFinder
@@ -113,8 +114,8 @@ def outline(path: Path) -> ast.Module:
         InputError: it is no Python.
     """
     try:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-    except (SyntaxError, UnicodeDecodeError) as error:
+        tree = ast.parse(path.read_bytes(), path.name)  # bytes: Python takes a byte order mark and a line that names the coding
+    except (SyntaxError, ValueError) as error:
         raise InputError("not a Python module", where=str(path), why=str(error)) from error
     for node in tree.body:
         for part in [node, *node.body] if isinstance(node, ast.ClassDef) else [node]:
@@ -156,7 +157,7 @@ def version_of(module: str) -> int:
     """
     for call in registrations(outline_of(module)):
         given = {keyword.arg: keyword.value for keyword in call.keywords}.get("version")
-        if isinstance(given, ast.Constant) and isinstance(given.value, int) and given.value > 0:
+        if isinstance(given, ast.Constant) and type(given.value) is int and given.value > 0:
             return given.value
     raise InputError(f"{module} registers no version", where=str(source_of(module) or module), do=REGISTER)
 
@@ -231,5 +232,18 @@ class Registry(Generic[T]):
         if name not in self._entries:
             if name not in self.names():
                 raise InputError(f"unknown {self.kind} {name!r}", where=where, why=nearest(name, self.names()))
-            importlib.import_module(self.module(name))
+            self._load(name)
         return self._entries[name]
+
+    def _load(self, name: str) -> None:
+        """Import a module; what a plugin's raises is its author's, and said with its place."""
+        module = self.module(name)
+        try:
+            importlib.import_module(module)
+        except Exception as error:
+            if module not in plugin_modules():
+                raise
+            path, why = plugin_modules()[module], f"{type(error).__name__}: {error}"
+            lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
+            do = "Mend it; it may import the library and installed packages, and no module beside it"
+            raise InputError("the plugin's module cannot be loaded", where=f"{path}:{lines[-1] if lines else 1}", why=why, do=do) from error

@@ -19,7 +19,7 @@ from crosslign.config.loads import check_shares
 from crosslign.config.mining import check_mining
 from crosslign.config.names import check_names
 from crosslign.config.pairs import FOLDER, expand_pair, target_of
-from crosslign.config.plugins import note_of, papers_of, use_plugins, with_rows
+from crosslign.config.plugins import Plugin, note_of, papers_of, use_plugins, with_rows
 from crosslign.config.project import SECTIONS, Project, without_models
 from crosslign.config.recipes import check_recipes
 from crosslign.config.references import check_references
@@ -179,6 +179,14 @@ def _mirrors(settings: Mapping[str, Any]) -> tuple[Path, ...]:
     return tuple(with_home(folder) for folder in folders)
 
 
+def _lacking(loader: _Loader, settings: Mapping[str, Any], plugin: Plugin) -> list[str]:
+    """Return the systems that those of an installed plugin are like and no paper of the run has; none of a plugin that the run names."""
+    if not plugin.installed or plugin.name in settings["papers"]:
+        return []
+    files = [file_called(loader.root, "papers", paper, f"{SETTINGS}: papers") for paper in settings["papers"]]
+    return plugin.lacks(system for file in files for system in loader.load(f"config/{file}", "paper").get("systems", {}))
+
+
 def load_project(root: Path, given: Mapping[str, Any] | None = None, *, checks: bool = True) -> Project:
     """Read and check a whole configuration.
 
@@ -193,13 +201,15 @@ def load_project(root: Path, given: Mapping[str, Any] | None = None, *, checks: 
     loader = _Loader(Path(root), checks)
     settings = _settings(loader, given)
     plugins = use_plugins(loader.root, settings["plugins"])
-    settings["papers"] = list(dict.fromkeys([*settings["papers"], *papers_of(plugins)]))
+    lacking = {plugin.name: _lacking(loader, settings, plugin) for plugin in plugins}
+    taking_part = [plugin for plugin in plugins if not lacking[plugin.name]]
+    settings["papers"] = list(dict.fromkeys([*settings["papers"], *papers_of(taking_part)]))
     scale = loader.load(f"config/{file_called(loader.root, 'scales', settings['scale'], f'{SETTINGS}: scale')}", "scale")
     corpora = loader.load("config/corpora.yaml", "corpora")
     encoders = loader.load("config/encoders.yaml", "encoders")
     tasks = loader.load("config/tasks.yaml", "tasks")
     joined, paper_of, entries = _join_papers(loader, settings, corpora["corpora"])
-    joined["tables"] = with_rows(plugins, joined, encoders["encoders"])
+    joined["tables"] = with_rows(taking_part, joined, encoders["encoders"])
     stand_in = scale["sources"] == "stand_in"
     sources = with_listed_files(loader.root, {**corpora["sources"], **encoders["sources"]}, checks=checks)
     known = {"sources": dict(sources), "corpora": dict(entries), "encoders": encoders["encoders"], "tasks": dict(tasks["tasks"])}
@@ -220,7 +230,7 @@ def load_project(root: Path, given: Mapping[str, Any] | None = None, *, checks: 
         paths=Paths(_results(settings), settings["scale"], stand_in=stand_in),
         mirrors=_mirrors(settings),
         replaced={name: path for file in loader.files.values() for name, path in file.replaced.items()},
-        plugins=tuple(map(note_of, plugins)),
+        plugins=tuple(note_of(plugin, lacking[plugin.name]) for plugin in plugins),
         added={name: path for file in loader.files.values() for name, path in file.added.items() if path.is_relative_to(OWN)},
         pair_files={target_of(Path(place).stem): place for place in loader.files if place.startswith(f"config/{FOLDER}/")},
     )

@@ -19,10 +19,11 @@ from crosslign.config.yaml_files import YamlFile, load_yaml
 from crosslign.console import number_of
 from crosslign.errors import InputError
 from crosslign.files.home import with_home
-from crosslign.registry import nearest, outline, registrations, use_modules, version_of
+from crosslign.registry import is_registering, nearest, outline, registrations, use_modules, version_of
 
 ENTRY_POINTS = "crosslign.plugins"
 """Group of entry points by which an installed package names the package of its plugin."""
+PACKAGE = "installed package"
 NAME = re.compile("[a-z][a-z0-9_]{0,60}")
 REGISTRIES = {
     "OBJECTIVES": "objectives",
@@ -44,18 +45,26 @@ class Plugin:
         folder: where it lies.
         file: its YAML file, checked.
         modules: file of everything that it implements, by extension point and name.
+        installed: a package brings it, so that nobody named it for this run.
     """
 
     name: str
     folder: Path
     file: YamlFile
     modules: Mapping[tuple[str, str], Path]
+    installed: bool = False
+
+    def lacks(self, systems: Iterable[str]) -> list[str]:
+        """Return the systems that its own are like, but for its own and these."""
+        own = self.file.content.get("systems", {})
+        return sorted({str(entry["like"]) for entry in own.values() if "like" in entry} - {*own, *systems})
 
 
 def _modules(folder: Path) -> Iterator[tuple[tuple[str, str], Path]]:
     """Yield the modules of a folder that register something, each under the extension point and the name that it has there."""
     for path in sorted(folder.glob("*.py")):
-        for call in registrations(outline(path)):
+        calls = registrations(tree := outline(path))
+        for call in calls:
             registry = ast.unparse(call.func.value) if isinstance(call.func, ast.Attribute) else ""
             if registry not in REGISTRIES:
                 why = nearest(registry, list(REGISTRIES))
@@ -64,14 +73,42 @@ def _modules(folder: Path) -> Iterator[tuple[tuple[str, str], Path]]:
                 raise InputError(
                     f"{path.stem!r} cannot be named in YAML", where=str(path), do="Rename it: lower-case letters, digits and `_`"
                 )
+            if len(calls) > 1:
+                raise InputError(
+                    "a module registers one function or class", where=f"{path}:{calls[1].lineno}", do="Cut it into two modules"
+                )
+            if REGISTRIES[registry] == "objectives":
+                _check_objective(tree, path)
             yield (REGISTRIES[registry], path.stem), path
 
 
+def _check_objective(tree: ast.Module, path: Path) -> None:
+    """Refuse an objective that lacks what every training calls, unless it has it from a class that it is made of."""
+    (node,) = (one for one in tree.body if any(map(is_registering, getattr(one, "decorator_list", ()))))
+    named = {getattr(part, "name", "") for part in getattr(node, "body", ())}
+    if isinstance(node, ast.FunctionDef) or (not getattr(node, "bases", ()) and (lacking := {"inputs", "loss"} - named)):
+        what = "no class" if isinstance(node, ast.FunctionDef) else f"no method {min(lacking)!r}"
+        do = "Write a class with `shape`, `inputs` and `loss` (docs/add-a-method.md)"
+        raise InputError(f"an objective has {what}", where=f"{path}:{node.lineno}", do=do)
+
+
 def _installed() -> Iterator[Path]:
-    """Yield the folders of the plugins that installed packages bring, by the names of their entry points."""
+    """Yield the folders of the plugins that installed packages bring, by the names of their entry points.
+
+    Raises:
+        InputError: an entry point that names no package, or one that cannot be found.
+    """
     for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda one: one.name):
-        spec = importlib.util.find_spec(point.value)
-        yield from map(Path, list(spec.submodule_search_locations or ())[:1] if spec else ())
+        why = "it is no package"
+        try:
+            spec = importlib.util.find_spec(point.module)
+        except Exception as error:  # a package above it runs code of its own
+            spec, why = None, f"{type(error).__name__}: {error}"
+        folders = list(spec.submodule_search_locations or ()) if spec else []
+        if not folders:
+            do = "Let it name the package that holds the plugin's YAML file and modules, or uninstall what brings it"
+            raise InputError(f"the entry point {point.name!r} names no plugin", where=f"{ENTRY_POINTS}: {point.value}", why=why, do=do)
+        yield Path(folders[0])
 
 
 def _read(folder: Path, where: str) -> Plugin:
@@ -81,7 +118,7 @@ def _read(folder: Path, where: str) -> Plugin:
         raise InputError("not a plugin", where=f"{where}: {folder}", why=why, do="Name a folder that has one YAML file and its modules")
     file = load_yaml(found[0], found[0])
     check(file, SCHEMAS, "plugin")
-    return Plugin(found[0].stem, folder, file, dict(_modules(folder)))
+    return Plugin(found[0].stem, folder, file, dict(_modules(folder)), installed=where == PACKAGE)
 
 
 def _check_name(root: Path, plugin: Plugin, names: Iterable[str]) -> None:
@@ -105,7 +142,7 @@ def use_plugins(root: Path, folders: Sequence[str]) -> list[Plugin]:
     found: dict[str, Plugin] = {}
     named = [(with_home(folder), "plugins") for folder in folders]
     named = [(path if path.exists() or not (root / path).exists() else root / path, where) for path, where in named]
-    for folder, where in [*((path, "installed package") for path in _installed()), *named]:
+    for folder, where in [*((path, PACKAGE) for path in _installed()), *named]:
         plugin = _read(folder, where)
         _check_name(root, plugin, found)
         found[plugin.name] = plugin
@@ -150,7 +187,8 @@ def with_rows(plugins: Sequence[Plugin], joined: Mapping[str, dict[str, Any]], e
     return tables
 
 
-def note_of(plugin: Plugin) -> str:
-    """Return what a run says of a plugin: its file, and what it implements in which version."""
+def note_of(plugin: Plugin, lacking: Sequence[str] = ()) -> str:
+    """Return what a run says of a plugin: its file, what it implements in which version, and the systems for lack of which it has none."""
     made = [f"{name}@{version_of(IMPLEMENTATIONS[seam].module(name))}" for seam, name in plugin.modules]
-    return f"plugin {plugin.file.path}" + (f": {' '.join(made)}" if made else "")
+    without = f"; without its systems, which are like {', '.join(lacking)} of papers outside this run" if lacking else ""
+    return f"plugin {plugin.file.path}" + (f": {' '.join(made)}" if made else "") + without

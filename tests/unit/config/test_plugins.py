@@ -196,7 +196,16 @@ def test_what_is_wrong_in_a_plugin_is_refused_with_its_place(folder, change, sai
             r"own\.py:1: a plugin cannot add to BUILDERS.*allowed: EVALUATIONS",
         ),
         ("own", "@FILTERS.register()\nclass Own: pass\n", r"own\.py: .*own registers no version"),
-        ("own", "class Own(:\n", r"own\.py: not a Python module"),
+        ("own", "@FILTERS.register(version=True)\nclass Own: pass\n", r"own\.py: .*own registers no version"),
+        ("own", "class Own(:\n", r"own\.py: not a Python module.*own\.py, line 1"),
+        ("own", "x = 1\0\n", r"own\.py: not a Python module"),
+        ("own", "@OBJECTIVES.register(version=1)\ndef own(): pass\n", r"own\.py:2: an objective has no class"),
+        (
+            "own",
+            "@OBJECTIVES.register(version=1)\nclass Own:\n    def loss(self): pass\n",
+            r"own\.py:2: an objective has no method 'inputs'",
+        ),
+        ("own", "@FILTERS.register(version=1)\nclass A: pass\n\n\n" * 2, r"own\.py:5: a module registers one function or class"),
         ("Own", "@FILTERS.register(version=1)\nclass Own: pass\n", r"Own\.py: 'Own' cannot be named in YAML"),
     ],
 )
@@ -204,6 +213,32 @@ def test_what_is_wrong_in_a_plugins_module_is_refused_with_its_place(folder, nam
     (folder / f"{name}.py").write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=said):
         load(folder)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("import helper_of_mine", r":2: .*ModuleNotFoundError: No module named 'helper_of_mine'.*no module beside it"),
+        ("from .helper_of_mine import X", r":2: .*ModuleNotFoundError"),
+        ("X = 1 / 0", r":2: .*ZeroDivisionError"),
+    ],
+)
+def test_a_module_that_cannot_be_loaded_says_where(line, said, folder):
+    path = folder / "near_enough.py"
+    head, _, rest = path.read_text(encoding="utf-8").partition("\n")
+    path.write_text("\n".join([head, line, rest]), encoding="utf-8")
+    (folder / "helper_of_mine.py").write_text("X = 1\n")
+    load(folder)
+    with pytest.raises(InputError, match=r"near_enough\.py" + said):
+        OBJECTIVES.get("near_enough")
+
+
+@pytest.mark.parametrize("head", [b"\xef\xbb\xbf", b"# -*- coding: latin-1 -*-\n# \xe9\n"])
+def test_a_module_is_read_as_python_reads_it(head, folder):
+    path = folder / "near_enough.py"
+    path.write_bytes(head + path.read_bytes())
+    load(folder)
+    assert OBJECTIVES.get("near_enough")().margin == 0.2
 
 
 def test_a_folder_that_is_none_and_a_name_that_is_taken_are_refused(folder, tmp_path):
@@ -221,13 +256,43 @@ def test_a_folder_that_is_none_and_a_name_that_is_taken_are_refused(folder, tmp_
             write_objective(tmp_path / "near_enough", name)
 
 
-def test_an_installed_package_brings_its_plugin(folder, tmp_path, monkeypatch):
-    site = tmp_path / "site"
-    shutil.copytree(folder, site / "near_package")
-    (site / "near_package" / "__init__.py").touch()
-    info = site / "near_package-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: near-package\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[crosslign.plugins]\nnear = near_package\n")
-    monkeypatch.syspath_prepend(str(site))
+@pytest.fixture
+def install(folder, tmp_path, monkeypatch):
+    """Return a function that installs the folder as a package with an entry point of this value."""
+
+    def installed(value):
+        site = tmp_path / "site"
+        shutil.copytree(folder, site / "near_package")
+        (site / "near_package" / "__init__.py").touch()
+        (site / "near_module.py").write_text("1 / 0\n")
+        info = site / "near_package-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: near-package\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(f"[crosslign.plugins]\nnear = {value}\n")
+        monkeypatch.syspath_prepend(str(site))
+
+    return installed
+
+
+@pytest.mark.parametrize("value", ["near_gone", "near_gone.inner", "near_module", "near_module.inner"])
+def test_an_entry_point_that_names_no_package_is_refused(value, install):
+    install(value)
+    with pytest.raises(InputError, match=f"crosslign.plugins: {value}: the entry point 'near' names no plugin"):
+        load()
+
+
+def test_an_installed_plugin_stands_out_of_runs_without_what_it_is_like(install):
+    """Nobody named it for this run: what it implements is there, and its systems wait for their paper."""
+    install("near_package")
+    project = load(papers=["quickstart"], targets=["quickstart"])
+    assert "near_enough" not in {*project.systems, *project.tables}
+    assert plugin_modules()
+    assert project.plugins[0].endswith("near_enough@1; without its systems, which are like CT-IN of papers outside this run")
+    with pytest.raises(InputError, match=r"unknown trained system 'CT-IN'.*add contest to `papers`"):
+        load(papers=["quickstart", "near_enough"], targets=["quickstart"])
+
+
+@pytest.mark.parametrize("value", ["near_package", "near_package:anything"])
+def test_an_installed_package_brings_its_plugin(value, install):
+    install(value)
     assert load().tables["contest_parallel"]["rows"][-1]["system"] == "near_enough"
