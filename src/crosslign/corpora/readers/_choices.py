@@ -64,9 +64,9 @@ def read_questions(part: TextFile, parts: Sequence[TextFile], split: str, asked:
         asked: the texts of `cause` and `effect`.
 
     Raises:
-        InputError: a line of another form, a label that is no choice, unequal numbers of questions and labels.
+        InputError: a line of another form, a label that is no choice, two files of labels, unequal numbers of questions and labels.
     """
-    labels = next((other for other in parts if other.name.endswith(f"{split}-labels.lst")), None)
+    labels = named_parts(parts, re.compile(rf"(?:^|/){re.escape(split)}-labels\.lst$"), part.at()).get(())
     items = list(records(part))
     keys = [line.strip() for _, line in read_lines(labels)] if labels else [None] * len(items)
     if len(keys) != len(items):

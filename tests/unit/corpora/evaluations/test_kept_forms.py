@@ -81,3 +81,15 @@ def test_two_files_of_our_own_are_refused(tmp_path):
     files = write(tmp_path, {f"{folder}/sts_en.tsv": "id\tscore\tfirst\tsecond\n1\t2\ta\tb\n" for folder in "ab"})
     with pytest.raises(InputError, match=r"two files have the name sts_en\.tsv"):
         read("sts_tsv", files)
+
+
+def test_two_files_of_labels_are_refused_and_packed_ones_are_read(tmp_path):
+    question = lines({"context": "c", "question": "q", "answerA": "a", "answerB": "b", "answerC": "c"})
+    files = write(tmp_path, {"dev.jsonl": question})
+    packed_labels = tmp_path / "dev-labels.lst.gz"
+    packed_labels.write_bytes(gzip.compress(b"2\n"))
+    found = read("xcopa", {**files, "dev-labels.lst.gz": packed_labels}, split="dev")
+    assert found.items["label"].to_pylist() == [[0], [1], [0]]
+    two = write(tmp_path, {f"{folder}/dev-labels.lst": "2\n" for folder in "ab"})
+    with pytest.raises(InputError, match=r"two files have the same role in the set; a/dev-labels\.lst and b/dev-labels\.lst"):
+        read("xcopa", {**files, **two}, split="dev")
