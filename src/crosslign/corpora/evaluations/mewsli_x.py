@@ -15,6 +15,7 @@ from typing import Any, Literal
 from crosslign.corpora import EVALUATIONS, Given
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.readers._json import in_form, records, value
+from crosslign.corpora.readers._lines import check_text
 from crosslign.corpora.readers._mentions import description, query
 from crosslign.corpora.readers._parts import TextFile, all_parts, named_parts
 from crosslign.errors import InputError
@@ -79,7 +80,8 @@ def _add_entities(builder: EvaluationBuilder, file: TextFile, wanted: set[str], 
         seen.add(identity)
         if identity in wanted or room is None or len(seen) <= room:
             with in_form("Mewsli-X", file.at(number)):
-                builder.item(identity, "all", "candidate", record.get("description_language", UNKNOWN), description(record))
+                lang = check_text(record.get("description_language", UNKNOWN), file, number, "description_language")
+                builder.item(identity, "all", "candidate", lang, description(record))
 
 
 def _prepared(file: TextFile, lang: str, limit: int | None) -> list[Chosen]:

@@ -52,4 +52,5 @@ def _rows(part: TextFile, corpus: str, langs: Sequence[str]) -> Iterator[tuple[s
         with in_form("Mewsli-X", part.at(number)):
             if lang in langs:
                 asked = check_text(query(mention["context"], mention["mention"], part.at(number)), part, number, "mention")
-                yield f"{corpus}:{part.name}:{number}", lang, asked, entity["description_language"], description(entity)
+                told = check_text(entity["description_language"], part, number, "description_language")
+                yield f"{corpus}:{part.name}:{number}", lang, asked, told, description(entity)

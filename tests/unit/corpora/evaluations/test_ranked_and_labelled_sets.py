@@ -187,6 +187,14 @@ def test_mentions_and_entities(mewsli):
     assert [row[1] for row in texts_of(read("mewsli_x", mewsli, ["de"], part="mentions"))] == ["m2"]
 
 
+@pytest.mark.parametrize("code", [5, None, ["de"], ""])
+def test_a_description_in_a_language_that_is_no_text_is_named(mewsli, code):
+    record = {**entity("Q220", "Rom", []), "description_language": code}
+    mewsli["candidate_set_entities.jsonl"].write_text(json.dumps(record) + "\n")
+    with pytest.raises(InputError, match=r"entities\.jsonl:1: the description_language is (not text|empty)"):
+        read("mewsli_x", mewsli, part="entities")
+
+
 def test_mewsli_mistakes(mewsli):
     broken = {"context": context("Rome again.", [(0, 3)]), "mention": mention("m1", 0, 4, "Q220")}
     mewsli["wikinews_mentions-test.jsonl"].write_text(json.dumps(broken) + "\n")

@@ -79,6 +79,8 @@ def test_a_mention_stands_in_braces_beside_its_entitys_description(tmp_path):
     ]
     with pytest.raises(InputError, match="no key 'entity"):
         rows("mention_pairs", written(tmp_path / "p.jsonl", [{"contextual_mention": pair["contextual_mention"]}]), ["en"])
+    with pytest.raises(InputError, match=r"p\.jsonl:1: the description_language is not text; found 5"):
+        rows("mention_pairs", written(tmp_path / "p.jsonl", [{**pair, "entity": {**entity, "description_language": 5}}]), ["en"])
 
 
 def test_several_members_of_an_archive_are_read_one_after_the_other(tmp_path):
