@@ -327,7 +327,7 @@ def scores(files: str | Path | Iterable[str | Path]) -> pd.DataFrame:
         none), value (a fraction; NaN where undefined), ci_low and ci_high (its 95 % interval), items, status, reason, note, score_file.
 
     Raises:
-        InputError: a file is no score file, or holds a score that its metric cannot have.
+        InputError: a file is not a score file, or holds a score that its metric cannot have.
     """
     if isinstance(files, str | Path):
         files = sorted(Path(files).rglob("*.json")) if Path(files).is_dir() else [files]

@@ -104,7 +104,7 @@ class Paths:
         return self.results / "encoders" / encoder
 
     def corpus(self, corpus: str, langs: str) -> Path:
-        """Clean rows of a corpus that is no evaluation corpus; `langs` is what `config.graph.corpus_langs` calls its languages."""
+        """Clean rows of a corpus that is not an evaluation corpus; `langs` is what `config.graph.corpus_langs` calls its languages."""
         return self.results / "corpora" / corpus / f"{langs}.parquet"
 
     def filtered(self, corpus: str, part: str) -> Path:

@@ -245,5 +245,5 @@ class Registry(Generic[T]):
                 raise
             path, why = plugin_modules()[module], f"{type(error).__name__}: {error}"
             lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
-            do = "Mend it; it may import the library and installed packages, and no module beside it"
+            do = "Fix it; it may import the library and installed packages, but no module beside it"
             raise InputError("the plugin's module cannot be loaded", where=f"{path}:{lines[-1] if lines else 1}", why=why, do=do) from error

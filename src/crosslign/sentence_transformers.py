@@ -53,14 +53,14 @@ NOT_HERE = {
     "cross_entropy": "it trains a classifier: use SoftmaxLoss of sentence-transformers, or CrossEncoder for pairs read as one text",
     "masked_language_model": "it needs tokens, but the model returns one vector per sentence: use the Trainer of transformers",
 }
-"""Objectives that are no losses of a SentenceTransformer, and why."""
+"""Objectives that are not losses of a SentenceTransformer, and why."""
 DECIDED = {
     **dict.fromkeys(("pooling", "layer"), "the model returns one vector per sentence, by its own Pooling module"),
     **dict.fromkeys(("examples", "batch", "micro_batch"), "the trainer's data set and arguments set it"),
     **dict.fromkeys(("learning_rate", "clip"), "the trainer's optimiser sets it"),
     "start_from": "`load` reads the parts of an earlier run",
 }
-"""Keys of a recipe's terms and parts that are no options here, and what stands in their place."""
+"""Keys of a recipe's terms and parts that are not options here, and what stands in their place."""
 VIEW = re.compile(r"(view.*?)(?:_([ab]))?")
 Features = Sequence[Mapping[str, Any]]
 
@@ -68,7 +68,7 @@ Features = Sequence[Mapping[str, Any]]
 class TextCollator(SentenceTransformerDataCollator):
     """The collator of sentence-transformers, which also hands on the texts and the names of their columns.
 
-    An objective needs them: for equal strings that are no negatives, and to tell views from positives.
+    An objective needs them: for equal strings that are not negatives, and to tell views from positives.
     The trainer hands prompts to its own collator alone: `TextCollator(model.preprocess, prompts=arguments.prompts)`.
     """
 

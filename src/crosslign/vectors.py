@@ -49,7 +49,7 @@ def open_vectors(vectors: Vectors, name: str = "vectors") -> np.ndarray:
     """Return a matrix as it is, or memory-map the `.npy` file that a path names.
 
     Raises:
-        InputError: the file is missing or no `.npy`, or the array is no matrix of floating-point numbers.
+        InputError: the file is missing or no `.npy`, or the array is not a matrix of floating-point numbers.
     """
     if isinstance(vectors, np.ndarray):
         array = vectors

@@ -154,7 +154,7 @@ def main() -> None:
     """Answer the messages on standard input until it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal reaches who started this process, too, and that one ends it
     source, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints is no answer
+    os.dup2(2, 1)  # what a library prints is not an answer
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     told = json.loads(source.readline())
     limit_threads(told["threads"])

@@ -202,7 +202,7 @@ def test_f36_results_of_another_version_are_refused_with_advice(tmp_path, capsys
     shutil.copytree(ROOT / "tests" / "faults" / "other_version", tmp_path / "results")
     job = Lineage("score", {}, [tmp_path / "results" / "corpora" / "c.parquet"], tmp_path / "results")
     with pytest.raises(
-        InputError, match=r"results of another version.*has form 0, this version writes form 1.*Move the results folder away"
+        InputError, match=r"results of another version.*has format 0, this version writes format 1.*Move the results folder away"
     ):
         job.inherit()
     assert main(["verify", str(tmp_path / "results")]) == 1

@@ -1,4 +1,4 @@
-"""Standard output and error of a command: nothing that a terminal would obey goes there, and what cannot be written is no traceback."""
+"""Standard output and error of a command: nothing that a terminal would obey goes there, and what cannot be written is not a traceback."""
 
 from __future__ import annotations
 

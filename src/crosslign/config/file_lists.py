@@ -54,7 +54,7 @@ def with_listed_files(root: Path, sources: Mapping[str, Any], *, checks: bool = 
         checks: as `load_project` takes it.
 
     Raises:
-        InputError: the CSV cannot be read, or a row is no file of the catalog; or a source has two files of one name.
+        InputError: the CSV cannot be read, or a row is not a file of the catalog; or two files of a source have the same name.
     """
     filled = {}
     for name, entry in sources.items():

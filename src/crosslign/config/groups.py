@@ -138,7 +138,7 @@ class Groups:
                 yield _Job(key, self._need(rule, run=run, checkpoint=checkpoint, readout=readout, text_set=text_set))
 
     def _by_level(self, rule: str, behind: Mapping[str, Iterable[str]], kind: str) -> Iterator[_Job]:
-        """Yield jobs by level, then by the time that they ask for: what takes long is no reason for others to wait."""
+        """Yield jobs by level, then by the time that they ask for: what takes long is not a reason for others to wait."""
         levels = _levels({name: others for name, others in behind.items() if (kind, name) in self._behind})
         jobs = [_Job((name,), self._need(rule, **{kind: name}), level) for name, level in levels.items()]
         return iter(sorted(jobs, key=lambda job: (job.level, job.need.runtime, job.key)))

@@ -44,7 +44,7 @@ def evaluations_of(project: Project, task: Mapping[str, Any]) -> frozenset[str]:
 def not_searched(project: Project, system: str, task: str) -> list[str]:
     """Return the evaluation corpora of a task that a training set of a system was not searched for, sorted.
 
-    A pool of sentences that a few queries are looked for in is no test: it may be of training text. Neither are official files without
+    A pool of sentences that a few queries are looked for in is not a test: it may be of training text. Neither are official files without
     gold, which are mined and not scored.
     """
     entry = project.tasks[task]

@@ -99,14 +99,14 @@ def _installed() -> Iterator[Path]:
         InputError: an entry point that names no package, or one that cannot be found.
     """
     for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda one: one.name):
-        why = "it is no package"
+        why = "it is not a package"
         try:
             spec = importlib.util.find_spec(point.module)
         except Exception as error:  # a package above it runs code of its own
             spec, why = None, f"{type(error).__name__}: {error}"
         folders = list(spec.submodule_search_locations or ()) if spec else []
         if not folders:
-            do = "Let it name the package that holds the plugin's YAML file and modules, or uninstall what brings it"
+            do = "Make it name the package that contains the plugin's YAML file and modules, or uninstall the package that defines it"
             raise InputError(f"the entry point {point.name!r} names no plugin", where=f"{ENTRY_POINTS}: {point.value}", why=why, do=do)
         yield Path(folders[0])
 
@@ -135,7 +135,7 @@ def use_plugins(root: Path, folders: Sequence[str]) -> list[Plugin]:
         folders: `plugins:` of the configuration.
 
     Raises:
-        InputError: a folder that is no plugin, or what its file or its modules have wrong.
+        InputError: a folder that is not a plugin, or what its file or its modules have wrong.
     """
     use_modules({})
     layers.use_files({})

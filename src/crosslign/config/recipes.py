@@ -136,7 +136,7 @@ def _check_views(recipe: _Recipe, objectives: Implementations) -> None:
         held = sorted({VIEW_KINDS.get(builder, builder) for builder in builders})
         missing = sorted(set(term.get("kinds", held)) - set(held))
         if missing or not held:
-            what = f"the examples {term['examples']!r} hold no views" + (f" of the kind {missing[0]!r}" if missing else "")
+            what = f"the examples {term['examples']!r} have no views" + (f" of the kind {missing[0]!r}" if missing else "")
             raise recipe.refuse(what, ("terms", index), f"views in their `from`: {', '.join(held) or 'none'}")
 
 

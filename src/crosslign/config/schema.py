@@ -29,7 +29,7 @@ def _pattern(validator: Any, pattern: str, instance: Any, _: Any) -> Iterator[Va
 
 
 _WHOLE = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool))
-"""`12.0` is no integer here, as it is none of Python's."""
+"""`12.0` is not an integer here, as it is none of Python's."""
 _Validator = extend(Draft202012Validator, {"pattern": _pattern}, type_checker=_WHOLE)
 _FORMATS = FormatChecker(formats=())
 
@@ -49,7 +49,7 @@ def _open_to_all(text: Any) -> bool:
     """
     query = text.partition("?")[2] if isinstance(text, str) else ""
     if found := next((name for name, _ in parse_qsl(query, keep_blank_values=True) if SECRET.search(name)), ""):
-        raise ValueError(f"its {found[:40]!r} looks like a secret, and would appear in lineage and logs; put the file into a mirror")
+        raise ValueError(f"{found[:40]!r} in it looks like a secret, and would appear in lineage and logs; put the file into a mirror")
     return True
 
 
@@ -64,7 +64,7 @@ def _fetchable(text: Any) -> bool:
         return True
     parts = urlsplit(text)
     if "@" in parts.netloc:
-        raise ValueError("it holds a user or password, which would appear in lineage and logs; put the files into a mirror")
+        raise ValueError("it contains a user name or password, which would appear in lineage and logs; put the files into a mirror")
     if parts.scheme not in ("http", "https") or not parts.hostname or re.search(r"\s", text):
         raise ValueError("it must begin with https:// or http:// and a host, and have no spaces")
     return bool(_open_to_all(text))

@@ -165,7 +165,7 @@ def _top(outline: ast.Module) -> dict[str, ast.AST]:
 
 
 def _named(module: str, name: str) -> Found | None:
-    """Return what a name of a module stands for, looked up through imports; None where that is no module of ours."""
+    """Return what a name of a module stands for, looked up through imports; None where that is not a module of ours."""
     if source_of(module) is None or not module.startswith("crosslign."):
         return None
     found = _top(outline_of(module)).get(name)
@@ -187,7 +187,7 @@ def _value(node: ast.expr, module: str) -> Any:
 
 
 def _of_type(node: ast.expr, module: str, optional: bool = False) -> dict[str, Any]:
-    """Return the JSON schema of an annotation; `optional`: None is no value, but how an option is left out."""
+    """Return the JSON schema of an annotation; `optional`: None is not a value, but how an option is left out."""
     match node:
         case ast.Constant(value=None) | ast.Name(id="Any"):
             return {} if isinstance(node, ast.Name) else {"type": "null"}

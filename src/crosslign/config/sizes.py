@@ -17,7 +17,7 @@ from crosslign.registry import nearest
 
 MARK = "{size}"
 PROSE = frozenset({"label", "group", "title", "caption", "text", "place", "published"})
-"""Keys whose text is no id of ours."""
+"""Keys whose text is not an id of ours."""
 
 Entries = Mapping[str, Mapping[str, Any]]
 

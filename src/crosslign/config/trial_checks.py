@@ -46,7 +46,7 @@ class _Tuned:
 
 
 def _check_values(tuned: _Tuned, schemas: Path) -> None:
-    """Refuse values of what is no number of the recipe, cannot be tuned, or that the recipe may not have."""
+    """Refuse values of what is not a number of the recipe, cannot be tuned, or that the recipe may not have."""
     entry = {**tuned.entry, "train": merge(TRAIN_DEFAULTS, tuned.entry["train"])}
     for path, values in tuned.tune["values"].items():
         try:

@@ -1,4 +1,4 @@
-"""Archives, opened without trust: what would land elsewhere, is no plain file, or is larger than allowed is refused by name."""
+"""Archives, opened without trust: what would land elsewhere, is not a plain file, or is larger than allowed is refused by name."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def _check(member: _Member, archive: Path, left: int) -> None:
     """Refuse a member by name.
 
     Raises:
-        InputError: it would land outside the folder, is no plain file, or declares more than is allowed.
+        InputError: it would land outside the folder, is not a plain file, or declares more than is allowed.
     """
     parts = re.split(r"[/\\]", member.name)
     if member.name.startswith(("/", "\\")) or re.match(r"[A-Za-z]:", member.name) or ".." in parts or "\0" in member.name or not parts[-1]:

@@ -131,7 +131,7 @@ class Unpacked(_Reader):
         """Fill the beginning of a buffer; return how many bytes, 0 at the end.
 
         Raises:
-            InputError: what follows is no stream of the format, or a damaged one; names the byte at which it begins.
+            InputError: what follows is not a stream of the format, or a damaged one; names the byte at which it begins.
         """
         stream = self._stream or self._next_stream()
         while stream is not None:

@@ -18,7 +18,7 @@ SEAL = "sum"
 
 
 def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
-    """Return what JSON can hold with every value that is no mapping and no list changed."""
+    """Return what JSON can hold with every value that is neither a mapping nor a list changed."""
     if isinstance(value, Mapping):
         return {key: mapped(inner, change) for key, inner in value.items()}
     return [mapped(inner, change) for inner in value] if isinstance(value, list | tuple) else change(value)

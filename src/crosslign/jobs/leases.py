@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 def visible_gpus(environment: Mapping[str, str]) -> list[str]:
     """Return the devices that this process may use: those of CUDA_VISIBLE_DEVICES, else all that the driver lists.
 
-    A GPU that is cut into slices (MIG) is no device: its slices are, and have no numbers of their own.
+    A GPU that is cut into slices (MIG) is not a device: its slices are, and have no numbers of their own.
     """
     if "CUDA_VISIBLE_DEVICES" in environment:
         devices = (device.strip() for device in environment["CUDA_VISIBLE_DEVICES"].split(","))

@@ -82,7 +82,7 @@ class Copies:
 
 
 def rounded_up(number: int, multiple: int) -> int:
-    """Return the smallest multiple that is no smaller."""
+    """Return the smallest multiple that is not smaller."""
     return -(-number // multiple) * multiple
 
 

@@ -107,7 +107,7 @@ def checked_inputs(objective: str, returned: Any) -> dict[str, Input]:
     """Return what an objective's `inputs` returned.
 
     Raises:
-        InputError: it is no mapping of names to `Input`, there are none, or an input has other numbers of texts, languages or seconds.
+        InputError: it is not a mapping of names to `Input`, there are none, or an input has other numbers of texts, languages or seconds.
     """
     found = ""
     if not isinstance(returned, Mapping) or not all(isinstance(item, Input) for item in returned.values()):
@@ -230,7 +230,7 @@ def class_of(batch: Batch, device: torch.device | None = None) -> Tensor:
     """Return the class number of every row, int64 [B].
 
     Raises:
-        InputError: the set has no labels, or a row none or several, or one that is no whole number.
+        InputError: the set has no labels, or a row none or several, or one that is not a whole number.
     """
     labels = labels_of(batch)
     for row, label in zip(batch.ids, labels, strict=True):

@@ -70,7 +70,7 @@ def _measured(folder: Path) -> dict[str, float]:
 def benchmark_rows(path: Path) -> list[tuple[float, float]]:
     """Return seconds and largest memory (MB, 0 where it was not measured) of the tries in a benchmark file.
 
-    What is no benchmark, is half written or is gone has none: an estimate never stops a run.
+    What is not a benchmark, is half written or is gone has none: an estimate never stops a run.
     """
     try:
         text = path.read_text(encoding="utf-8", errors="replace")

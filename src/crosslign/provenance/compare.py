@@ -201,7 +201,7 @@ def _record_moves(before: Path, after: Path, file: str) -> Iterator[Move]:
     """Yield the records of a score file whose values differ.
 
     Raises:
-        InputError: one side is no score file.
+        InputError: one side is not a score file.
     """
     keys, read = ("subset", "metric", "direction", "protocol"), resamples_reader()
     old, new = ({tuple(r.get(key, "") for key in keys): r["value"] for r in records_of(folder / file)} for folder in (before, after))

@@ -226,7 +226,7 @@ def _add_results(crate: ROCrate, run: _Run, licences: Mapping[str, Any]) -> tupl
     included = {path.relative_to(paths.results).as_posix() for path in [*tables, *scores]}
     # Without these notes the scores of others would pass for ours in the crate.
     for note in sorted({note for path in included for note in origin_files(paths.results, path)}):
-        _add(crate, note, f"{run.folder}/{note.relative_to(paths.results).as_posix()}", name="whose scores lie here")
+        _add(crate, note, f"{run.folder}/{note.relative_to(paths.results).as_posix()}", name="origin of the scores in this folder")
     return entities[: len(tables)], entities[len(tables) :], included
 
 
@@ -259,7 +259,7 @@ def _readme(run: _Run) -> str:
     return (
         f"# {run.table}\n\n"
         f"`{run.folder}/tables/{run.table}.md` is the table, `{run.folder}/scores` holds its scores, the other files make "
-        "it from them. The lineage of every artefact behind it lies where the artefact lay; systems, vectors and text are not here.\n\n"
+        "it from them. The lineage of every artefact behind it is at the artefact's path; systems, vectors and text are not included.\n\n"
         f"With crosslign {run.citation['version']} installed, in this folder:\n\n"
         f"    rm {run.folder}/tables/{run.table}.*\n    {run.command}\n    crosslign explain {run.table} ROW COLUMN"
         + "".join(f" {option}" for option in run.options)
@@ -290,7 +290,7 @@ def _zip(folder: Path, out: Path) -> None:
 
 
 def _require_place(out: Path) -> None:
-    """Refuse a place where something lies that is no crate: what a person put there is never written over.
+    """Refuse a place where something lies that is not a crate: what a person put there is never written over.
 
     Raises:
         InputError: names it.

@@ -45,7 +45,7 @@ class Figure:
 
     @property
     def number(self) -> float | None:
-        """The value on the printed scale; None where it is no plain number."""
+        """The value on the printed scale; None where it is not a plain number."""
         try:
             return float(self.value)
         except ValueError:
@@ -147,7 +147,7 @@ def read_published(folder: Path, table: str) -> Published:
     Settings and sizes (rows without a direction, such as `409k`) are facts of the paper, no scores: they may be no numbers.
 
     Raises:
-        InputError: a score that is no number, or one that its metric cannot have; a figure that stands twice; a line or column too few;
+        InputError: a score that is not a number, or one that its metric cannot have; a figure that occurs twice; a line or column too few;
             an erratum that names no figure; names file and line.
     """
     path = printed_path(folder, table)

@@ -125,7 +125,7 @@ def require_alone(run: str, record: Path) -> None:
 def require_scheduler(asked: Mapping[str, Mapping[str, Any]]) -> None:
     """Refuse a run whose jobs Slurm would refuse one by one, hours of local jobs later, or let wait for ever.
 
-    Nothing is submitted: `sbatch --test-only` checks a job with the options that each kind of job will have. A full queue is no refusal:
+    Nothing is submitted: `sbatch --test-only` checks a job with the options that each kind of job will have. A full queue is not a refusal:
     room in it is waited for. It takes a job that asks for more time than it can ever have; that is compared here.
 
     Args:

@@ -29,7 +29,7 @@ def own_settings() -> dict[str, Any]:
     """Return what the user's own file lays over the Slurm profile, as it stands there; nothing where there is none.
 
     Raises:
-        InputError: it is no mapping, or gives resources elsewhere than below `default-resources`, or not as a mapping, or memory by CPU.
+        InputError: it is not a mapping, or gives resources elsewhere than below `default-resources`, or not as a mapping, or memory by CPU.
     """
     if not OWN_PROFILE.exists():
         return {}

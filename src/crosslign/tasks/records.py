@@ -49,7 +49,7 @@ def check_value(record: Mapping[str, Any], where: str) -> None:
         where: the score file.
 
     Raises:
-        InputError: what is no finite number (a truth value, a text), or a value beyond the bounds of the metric.
+        InputError: what is not a finite number (a truth value, a text), or a value beyond the bounds of the metric.
     """
     low, high = bounds_of(str(record["metric"]))
     for key, least, most in (("value", low, high), ("ci_low", -math.inf, math.inf), ("ci_high", -math.inf, math.inf)):

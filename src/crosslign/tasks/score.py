@@ -165,7 +165,7 @@ def score_with_resamples(
         raise InputError(
             f"`main` names no record: {' '.join(filter(None, wanted))}", where=f"tasks.{name}.main", why=f"its records are: {made}"
         )
-    # Logits of one sign are no sign of collapse; scorers of logits tell it themselves.
+    # Logits of one sign are not a sign of collapse; scorers of logits tell it themselves.
     if task.get("output") != "logits" and any(part.collapsed for part in data.sets.values()):
         collapsed = "all vectors are alike"
     scored = [(_record(name, measure, _identity(measure) == wanted, collapsed), measure.resamples) for measure in measures]

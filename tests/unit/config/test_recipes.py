@@ -128,8 +128,8 @@ def test_a_selection_by_logits_needs_a_head(loaded, systems):
     ("views", "kinds", "said"),
     [
         (["full"], ["full"], ""),
-        (["full"], ["partial", "full"], r"hold no views of the kind 'partial'; views in their `from`: full"),
-        ([], None, r"terms\.0: the examples 'rows' hold no views; views in their `from`: none"),
+        (["full"], ["partial", "full"], r"have no views of the kind 'partial'; views in their `from`: full"),
+        ([], None, r"terms\.0: the examples 'rows' have no views; views in their `from`: none"),
     ],
 )
 def test_a_term_on_views_needs_them_in_its_examples(loaded, systems, views, kinds, said):

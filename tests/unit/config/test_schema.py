@@ -148,7 +148,7 @@ def test_a_query_without_a_secret_is_part_of_an_address():
 @pytest.mark.parametrize("user", ["me:PassWord@", "TokenOfMine@", "%61:PassWord@"])
 def test_an_address_with_a_password_is_refused_and_not_shown(user):
     for key in ("url", "api"):
-        with pytest.raises(InputError, match="it holds a user or password") as error:
+        with pytest.raises(InputError, match="it contains a user name or password") as error:
             checked("source", {**({"opus": "x"} if key == "api" else {}), key: f"https://{user}a.org/x", **FILES})
         assert user not in str(error.value)
         assert "PassWord" not in str(error.value)

@@ -149,9 +149,11 @@ def _slurm_settings(most_minutes: int) -> Iterator[Finding]:
     if age := re.search(r"^MinJobAge\s*=\s*(\d+)", said, flags=re.MULTILINE):
         forgets = 0 < int(age[1]) < LONGEST_PAUSE
         more = (
-            "`slurm-status-command: sacct` in slurm/local.yaml knows it" if accounting else "where its files are there it is taken for done"
+            "with `slurm-status-command: sacct` in slurm/local.yaml it is known"
+            if accounting
+            else "a forgotten job counts as done if its files exist"
         )
-        text = f"{age[1]} s: Slurm may forget how a job ended before it is asked; {more}" if forgets else f"{age[1]} s"
+        text = f"{age[1]} s: Slurm may forget how a job ended before the run asks; {more}" if forgets else f"{age[1]} s"
         yield (NOTE if forgets else OK), "Slurm MinJobAge", text
     yield _own_file()
     with suppress(InputError):  # it is told already

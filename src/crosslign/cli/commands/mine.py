@@ -108,7 +108,7 @@ def threshold_keys(args: Namespace) -> dict[str, Any]:
     """Return what the command line says of the threshold, as keys of an entry of `mine:`; pairs below it are then not written.
 
     Raises:
-        InputError: a precision or recall that is no share.
+        InputError: a precision or recall that is not a share.
     """
     found: dict[str, Any] = {}
     if args.plants:

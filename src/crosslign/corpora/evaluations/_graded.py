@@ -38,7 +38,7 @@ def grade_of(text: str, place: str, low: float = -math.inf, high: float = math.i
     """Return a grade; None where there is none, and the pair is to be left out.
 
     Raises:
-        InputError: it is no number, or lies outside low and high.
+        InputError: it is not a number, or lies outside low and high.
     """
     if not text.strip():
         return None

@@ -32,7 +32,7 @@ def read(
     of its items.
 
     Args:
-        given.corpora: sentences that stand among the pivot's in every subset and are no translation, such as xSIM++'s altered copies.
+        given.corpora: sentences that stand among the pivot's in every subset and are not translations, such as xSIM++'s altered copies.
         given.langs: languages to read, as FLORES calls them (`deu_Latn` or `deu-Latn`); all, when empty.
         parts: dev, devtest, or both, one after another.
         pivot: the language with which all others are paired.

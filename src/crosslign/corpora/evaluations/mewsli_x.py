@@ -33,7 +33,7 @@ def read(given: Given, *, part: Literal["mentions", "entities"], split: str = "t
     """Return the mentions (queries, one subset a language) or the entities (candidates).
 
     A query is the mention, a colon, and the sentence that it stands in, with the mention in braces; a candidate is the sentences of the
-    entity's description, joined by spaces. A mention whose entity is no candidate can be checked only where both sets meet: there gold
+    entity's description, joined by spaces. A mention whose entity is not a candidate can be checked only where both sets meet: there gold
     that names no item is an error.
 
     Args:

@@ -44,7 +44,7 @@ def read(
             and its sizes and published figures count them. BERT's and XLM-R's tokenizers make no token of a space.
 
     Raises:
-        InputError: a row without sentences, a score that is no number in that range, a subset that is not there.
+        InputError: a row without sentences, a score that is not a number in that range, a subset that is not there.
     """
     found: dict[str, list[Graded]] = {}
     for part in all_parts(given.files):

@@ -36,7 +36,7 @@ def read(given: Given, *, year: Annotated[int, Ge(12), Le(16)]) -> Evaluation:
         year: 12 to 16.
 
     Raises:
-        InputError: no file of the year, an input without gold or the reverse, unequal numbers of lines, a line that is no pair or grade.
+        InputError: no file of the year, an input without gold or the reverse, unequal numbers of lines, a line that is not a pair or grade.
     """
     matches = [(part, match) for part in all_parts(given.files) if (match := NAME.search(part.name)) and match["subset"] not in WHOLE]
     years = [match["year"] or match["own"] for _, match in matches]

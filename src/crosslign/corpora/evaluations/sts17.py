@@ -29,7 +29,7 @@ def read(given: Given) -> Evaluation:
     The score of a gold link is the grade, 0 to 5. A pair without a grade is left out.
 
     Raises:
-        InputError: an input without grades or the reverse, more grades than pairs, a line that is no pair or no grade.
+        InputError: an input without grades or the reverse, more grades than pairs, a line that is not a pair, or not a grade.
     """
     paths: dict[str, dict[str, TextFile]] = {}
     for (half, _, letter, pair), part in named_parts(all_parts(given.files), NAME, given.name).items():

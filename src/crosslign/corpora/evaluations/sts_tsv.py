@@ -43,7 +43,7 @@ def grade_of(items: Items, item: str, path: Path) -> float:
     """Return the grade of an item.
 
     Raises:
-        InputError: it is no number from 0 to 5.
+        InputError: it is not a number from 0 to 5.
     """
     number, row = items[item]
     grade = finite(row["score"])

@@ -25,7 +25,7 @@ def read(given: Given, *, split: str = "test", questions: Mapping[str, str] | No
         questions: the texts of `cause` and `effect`.
 
     Raises:
-        InputError: no file of a language, a line of another form, a label that is no choice, unequal numbers of questions and labels.
+        InputError: no file of a language, a line of another form, a label that is not a choice, unequal numbers of questions and labels.
     """
     parts = all_parts(given.files)
     builder = EvaluationBuilder(given.name)

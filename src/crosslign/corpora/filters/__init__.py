@@ -27,7 +27,7 @@ class Sides:
     """The one or two sentences of each row of a batch.
 
     A row of an aligned group is judged alone: its right side is the pivot's sentence of the same group, which
-    two-sided rules compare it with (None for rows in the pivot's language), and which is no part of the row.
+    two-sided rules compare it with (None for rows in the pivot's language), and which is not part of the row.
 
     Attributes:
         left_texts, left_langs: a sentence and its language, for each row.

@@ -48,7 +48,7 @@ CLASSES = ClassTable(_classes)
 """Bits of a character: white space, alphabetic (Unicode property), mark of a sentence's end, decimal digit but zero, `<`."""
 
 LETTER_SCRIPTS = ClassTable(_script)
-"""Script of a letter, as its number in `SCRIPT_NAMES` from 2; 1 for another script, 0 for what is no letter or has every script."""
+"""Script of a letter, as its number in `SCRIPT_NAMES` from 2; 1 for another script, 0 for what is not a letter or has every script."""
 
 
 class Column:
@@ -121,7 +121,7 @@ class Column:
 
     @cached_property
     def units(self) -> Counts:
-        """Words of each sentence; characters that are no white space in languages without spaces between words."""
+        """Words of each sentence; characters that are not white space in languages without spaces between words."""
         words = np.diff(np.searchsorted(self.words[0], self.bounds))
         return np.where(self.in_characters, self.lengths - self.spaces, words)
 

@@ -22,7 +22,7 @@ from crosslign.options import Gt, Ids, Lt
 class AsClean(Filter):
     """Keep rows within the thresholds of a clean sample of the same languages: of each measure the share `keep` of the sample stays.
 
-    Measured are, of each language, the share of letters among the characters that are no white space, that of letters in its own
+    Measured are, of each language, the share of letters among the characters that are not white space, that of letters in its own
     scripts, and the probability of the language (lingua, as in `language_id`; -1 where another is more probable), each with a lower
     threshold; and of each pair of languages the ratio of the sides' characters, in the order of their codes, with a lower and an upper one.
     Of each threshold the rows on both sides are counted, and the nearest 20 of each stand in the corpus' lineage and in the report.

@@ -21,7 +21,7 @@ from crosslign.options import Share
 class NearDuplicate(Filter):
     """Keep the first of rows that are near twins; the two sides of a pair are compared as one text.
 
-    Versions of one sentence (rows of one group) are no twins of each other. Memory is bounded: once 200,000 rows stay, the
+    Versions of one sentence (rows of one group) are not twins of each other. Memory is bounded: once 200,000 rows stay, the
     following ones are compared with these, and those without a twin wait in a temporary folder (TMPDIR) for the next turn, in
     which they are compared with each other in the same way. The rows that stay are those of one turn.
 

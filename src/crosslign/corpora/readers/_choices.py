@@ -64,7 +64,7 @@ def read_questions(part: TextFile, parts: Sequence[TextFile], split: str, asked:
         asked: the texts of `cause` and `effect`.
 
     Raises:
-        InputError: a line of another form, a label that is no choice, two files of labels, unequal numbers of questions and labels.
+        InputError: a line of another form, a label that is not a choice, two files of labels, unequal numbers of questions and labels.
     """
     labels = named_parts(parts, re.compile(rf"(?:^|/){re.escape(split)}-labels\.lst$"), part.at()).get(())
     items = list(records(part))

@@ -33,7 +33,7 @@ def value(record: Any, key: str, place: str) -> Any:
     """Return the value of a key; a key of an inner object is written `outer.inner`.
 
     Raises:
-        InputError: the record is no object or lacks it.
+        InputError: the record is not an object or lacks it.
     """
     for part in key.split("."):
         if not isinstance(record, dict) or part not in record:

@@ -12,7 +12,7 @@ SKIPPED = "skipped"
 EMPTY = "empty"
 """No text on a side (`skip_empty`)."""
 BROKEN = "broken"
-"""Another number of columns, no label, or bytes that are no text (`skip_broken`)."""
+"""Another number of columns, no label, or bytes that are not text (`skip_broken`)."""
 INCOMPLETE = "without a language"
 """A unit of a translation memory that lacks one of the two languages."""
 

@@ -128,7 +128,7 @@ def parts_of(
 
     Raises:
         InputError: an archive without `member`, one that lacks a member or has two of a name, a language whose member nobody named, a name
-            in `file_langs` that is no file's.
+            in `file_langs` that is not a file's.
     """
     said = {name: (value,) if isinstance(value, str) else tuple(value) for name, value in (file_langs or {}).items()}
     parts: list[TextFile] = []

@@ -120,7 +120,7 @@ def _remove(code: Any, node: Any) -> None:
 
 
 class _Pages(Handler[tuple[str, str]]):
-    """Gathers (id, wiki markup) of each article that is no redirect."""
+    """Gathers (id, wiki markup) of each article that is not a redirect."""
 
     root_tag = "mediawiki"
     item_tag = "page"

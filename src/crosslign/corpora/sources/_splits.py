@@ -49,7 +49,7 @@ def files_of(listed: Sequence[str], name: str, split: str, where: str) -> list[s
     else:
         why = f"its Parquet files: {parquet[:8]}" if parquet else "it has no Parquet files"
         do = "Correct `name` or `split`; if the hub converts the data set, its files are on the branch refs/convert/parquet"
-    raise InputError(f"no single folder holds the {what}", where=where, why=why, do=do)
+    raise InputError(f"no single folder contains the {what}", where=where, why=why, do=do)
 
 
 def join(paths: Sequence[str], get: Callable[[str], Path], rows: int | None, dest: Path) -> str:

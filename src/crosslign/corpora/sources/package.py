@@ -28,7 +28,7 @@ def target_flags(wheel: str) -> list[str]:
     The name is `{name}-{version}(-{build})?-{python}-{abi}-{platform}.whl`; a wheel for any platform needs no flag.
 
     Raises:
-        InputError: this is no wheel's name.
+        InputError: this is not a wheel's name.
     """
     parts = wheel.removesuffix(".whl").split("-")
     if not wheel.endswith(".whl") or len(parts) not in (5, 6):

@@ -106,7 +106,7 @@ def _range_headers(url: str, dest: Path, file: Mapping[str, Any]) -> dict[str, s
     """Return range headers: to the end of a beginning, and from what is already there, where that is known to be of the same file.
 
     Args:
-        url: the address; what another one sent is no beginning of it.
+        url: the address; what another one sent is not a beginning of it.
         dest: what is there.
         file: what is asked for.
     """

@@ -29,7 +29,7 @@ def convert(source: Path, dest: Path) -> None:
         dest: the folder to write.
 
     Raises:
-        InputError: there is no such folder, or more than one; its weights are no plain tensors.
+        InputError: there is no such folder, or more than one; its weights are not plain tensors.
     """
     with tempfile.TemporaryDirectory(dir=dest.parent, prefix=".unpacked-") as folder:
         archives = sorted(source.glob("*.zip")) if source.is_dir() else [source]

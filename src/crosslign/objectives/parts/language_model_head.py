@@ -48,7 +48,7 @@ class LanguageModelHead(Part):
             raise InputError(
                 "a language model's head needs exactly one encoder", where="language_model_head", why=f"members: {sorted(model.members)}"
             )
-        self._model = (model,)  # a tuple, so that the model is no sub-module of the part
+        self._model = (model,)  # a tuple, so that the model is not a sub-module of the part
         self.dense = nn.Linear(model.dimension, model.dimension, device=model.device)
         eps = float(getattr(self._backbone().config, "layer_norm_eps", 1e-5))
         self.norm = nn.LayerNorm(model.dimension, eps=eps, device=model.device)

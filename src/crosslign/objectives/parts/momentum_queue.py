@@ -62,7 +62,7 @@ class MomentumQueue(Part):
         self.queue_init = one_of("queue_init", queue_init, QueueInit)
         self.store = STORES[one_of("store", store, Store)]
         self.langs = [normalise(lang) for lang in langs] if langs else None
-        self._model: tuple[Model, ...] = ()  # a tuple, so that the model is no sub-module of the part
+        self._model: tuple[Model, ...] = ()  # a tuple, so that the model is not a sub-module of the part
         self._staged: list[tuple[str, Tensor, Tensor]] = []
         self.copies: dict[str, Member] = {}
         self._registered = nn.ModuleList()

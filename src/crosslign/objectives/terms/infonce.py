@@ -44,7 +44,7 @@ class InfoNCE:
     Args:
         temperature: τ, above 0, by which cosines are divided.
         hard_negative_weight: w, added to the logit of an anchor's own hard negative: the logarithm of a weight.
-        mask_same_text: leave out of an anchor's denominator what is no negative for it: sentences equal to the anchor or to
+        mask_same_text: leave out of an anchor's denominator what is not a negative for it: sentences equal to the anchor or to
             its positive, and positives of equal anchors.
         projection: name of a part that is applied to all vectors first.
         pooling: a pooling other than the readout's, which is the default.

@@ -17,7 +17,7 @@ from crosslign.options import Gt, Lt, Schema
 class MaskedLanguageModel:
     """Cross-entropy of tokens that were masked, `L = −log softmax(E f(h_t) + c)[w_t]`, mean over the masked tokens of the batch.
 
-    Of the tokens that are no special ones a share is drawn; 8 of 10 become the mask token, 1 a token drawn at random, 1 stays as it is.
+    Of the tokens that are not special ones a share is drawn; 8 of 10 become the mask token, 1 a token drawn at random, 1 stays as it is.
 
     Inputs: the states [m, d] of the masked tokens of side a, or with `translation` of a and b read together; and their ids.
     Source: XLM-R (MLM); InfoXLM (TLM, `translation`: the second sentence goes on behind the first, in its code too, where Conneau and

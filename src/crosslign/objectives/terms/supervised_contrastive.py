@@ -45,7 +45,7 @@ class SupervisedContrastive:
     With c_ij = cos(φ(x_i), φ(x̂_j)) and s_ij = exp(c_ij/τ), mean over i, mean or sum over the views:
 
     - classification, positives `own`: `−log s_ii / ( s_ii + Σ_{j: y_j ≠ y_i} s_ij )`. Samples of the anchor's class leave the
-      denominator and are no positives: the formula of section 3.3.
+      denominator and are not positives: the formula of section 3.3.
     - classification, positives `same_class`: `−mean_{j: y_j = y_i} log s_ij / Σ_k s_ik`, what the abstract and figure 2 say.
     - retrieval (section 5.4): `−Σ_{j: y_ij = 1} log s_ij / ( s_ij + Σ_{k: y_ik ≠ 1} s_ik )`; y_ij = 1 for a sentence's own
       view, for equal strings, and for the views of its paraphrases: the other sentence of a row of class 1.

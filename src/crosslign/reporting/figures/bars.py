@@ -107,7 +107,7 @@ def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, 
     """Draw the bars; systems that are set against one base share an axis, and so do all of an evaluation where they have places.
 
     Args:
-        entry: `title`; `cells`, the evaluations, each with a `label` where its task and subset are no name; `seen`, languages of the
+        entry: `title`; `cells`, the evaluations, each with a `label` where its task and subset do not name it; `seen`, languages of the
             training data, where names of others are marked; `places`, the group of bars that each system belongs to.
         inputs: `panels`, a list of `label`, `cells` (resolved) and, where changes are shown, `against` (label and cells of the base);
             `results`.

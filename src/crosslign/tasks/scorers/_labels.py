@@ -17,7 +17,7 @@ def classes(items: Items, task: str, subset: str) -> np.ndarray:
     """Return the class number of each item: int64 [n].
 
     Raises:
-        InputError: an item has no class, or more than one, or one that is no whole number.
+        InputError: an item has no class, or more than one, or one that is not a whole number.
     """
     for item, label in zip(items.ids, items.labels, strict=True):
         if label is None or len(label) != 1 or not label[0].is_integer():
@@ -43,7 +43,7 @@ def sides(task: TaskData) -> tuple[TextSet, TextSet, tuple[str | None, str | Non
 def stops_counted(task: str, subset: str) -> Iterator[None]:
     """Say once how many classifiers ended at their last step before they had settled, where scikit-learn warns in eight lines of each.
 
-    Their protocols fix the number of steps, so that is no fault; it may be one of the vectors.
+    Their protocols fix the number of steps, so that is not a fault; it may be one of the vectors.
     """
     from sklearn.exceptions import ConvergenceWarning
 

@@ -89,5 +89,5 @@ def macro_f1(counts: np.ndarray) -> np.ndarray:
     """Return the mean of 2 both / (gold + predicted) over the classes that occur, from counts [..., 3, classes]."""
     total = counts[..., 0, :] + counts[..., 1, :]
     f1: np.ndarray = np.divide(2.0 * counts[..., 2, :], total, out=np.zeros(total.shape), where=total > 0)
-    # A resample may lack a class of the items: it is no class with F1 0 there.
+    # A resample may lack a class of the items: it is not a class with F1 0 there.
     return np.asarray(f1.sum(-1) / (total > 0).sum(-1))

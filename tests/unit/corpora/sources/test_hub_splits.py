@@ -43,7 +43,7 @@ def test_a_split_is_found_as_the_hubs_tools_lay_it(layout):
 @pytest.mark.parametrize(
     ("listed", "name", "said"),
     [
-        (["de/train-00000-of-00001.parquet"], "fr", r"hub:a/b: no single folder holds the split 'train' of 'fr'.*de/train-00000"),
+        (["de/train-00000-of-00001.parquet"], "fr", r"hub:a/b: no single folder contains the split 'train' of 'fr'.*de/train-00000"),
         (["de/train-00000-of-00001.parquet", "fr/train-00000-of-00001.parquet"], "", r"found in \['de', 'fr'\]\. .*`name`"),
         (["xnli.py", "data.zip"], "de", r"no Parquet files\. .*refs/convert/parquet"),
     ],
