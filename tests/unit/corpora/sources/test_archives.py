@@ -290,6 +290,17 @@ def test_a_member_with_flipped_bits_is_named(tmp_path):
         opened(archive, "a.txt")
 
 
+@pytest.mark.parametrize("place", [-10, -6])
+def test_a_zip_whose_directory_is_said_to_lie_elsewhere_is_damaged(tmp_path, place):
+    """The last record of a zip says how long its directory is and where it begins: with a wrong figure a seek fails, not the disk."""
+    archive = zip_of(tmp_path / "a.zip", [("a.txt", b"alpha")])
+    raw = bytearray(archive.read_bytes())
+    raw[place : place + 4] = struct.pack("<I", struct.unpack_from("<I", raw, len(raw) + place)[0] + 7)
+    archive.write_bytes(raw)
+    with pytest.raises(InputError, match=r"a\.zip: damaged or truncated archive"):
+        opened(archive, "a.txt")
+
+
 @pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK])
 def test_a_header_that_would_fill_the_memory_is_refused(tmp_path, kind):
     header = tarfile.TarInfo("x")
