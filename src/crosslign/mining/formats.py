@@ -67,6 +67,7 @@ def write_tmx(path: Path, tables: Tables, schema: pa.Schema, about: About) -> No
     """Write TMX 1.4: a unit a pair, with its score and lines as properties; the head names the encoder."""
     from crosslign.version import __version__
 
+    langs = [lang.replace("_", "-") for lang in about.langs]  # of BCP 47, as XML has them
     with open(path, "w", encoding="utf-8", newline="\n") as out:
         xml = XMLGenerator(out, "utf-8", short_empty_elements=True)
 
@@ -81,7 +82,7 @@ def write_tmx(path: Path, tables: Tables, schema: pa.Schema, about: About) -> No
         xml.startDocument()
         begin("tmx", {"version": "1.4"})
         head = {"creationtool": "crosslign", "creationtoolversion": __version__, "segtype": "sentence", "o-tmf": "TSV", "adminlang": "en"}
-        begin("header", {**head, "srclang": about.langs[0], "datatype": "plaintext"})
+        begin("header", {**head, "srclang": langs[0], "datatype": "plaintext"})
         element("prop", about.encoders, {"type": "x-encoder"})
         xml.endElement("header")
         begin("body", {})
@@ -93,7 +94,7 @@ def write_tmx(path: Path, tables: Tables, schema: pa.Schema, about: About) -> No
             for name, place in zip(schema.names[-len(others) :], others, strict=bool(others)):
                 if not isinstance(place, float):
                     element("prop", str(place), {"type": f"x-{name.replace('_', '-')}"})
-            for lang, text in zip(about.langs, (left, right), strict=True):
+            for lang, text in zip(langs, (left, right), strict=True):
                 begin("tuv", {"xml:lang": lang})
                 element("seg", str(text), {})
                 xml.endElement("tuv")

@@ -61,6 +61,8 @@ def test_two_files_become_pairs_beside_the_output_and_encoders_stay_in_the_cache
         (["a.txt", "gone.txt", "-o", "p.tsv"], "gone.txt: file is missing"),
         (["a.txt", "b.txt", "-o", "p.doc"], "unknown format '.doc'"),
         (["a.txt", "b.txt", "-o", "p.tsv", "--precision", "0.9"], "precision without plants"),
+        (["a.txt", "b.txt", "-o", "p.tsv", "--threshold", "nan"], "--threshold: not a finite number; found nan"),
+        (["a.txt", "b.txt", "-o", "p.tsv", "--threshold", "inf"], "--threshold: not a finite number; found inf"),
         (["a.txt", "b.txt", "-o", "p.tsv", "--recall", "90", "--plants", "a.txt", "b.txt"], "must lie between 0 and 1; found 90"),
         (["a.txt", "b.txt", "-o", "p.tsv", "--plants", "gone.de", "b.txt"], "gone.de: file is missing"),
         (["a.txt", "none-*.gz", "-o", "p.tsv"], "none-*.gz: file is missing"),

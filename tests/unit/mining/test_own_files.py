@@ -149,6 +149,19 @@ def test_a_column_that_is_not_there_or_holds_no_text_is_told(
     assert not (tmp_path / "rows.parquet").exists()
 
 
+@pytest.mark.parametrize(
+    "kind",
+    [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string()), pa.dictionary(pa.int8(), pa.large_string())],
+)
+def test_text_is_read_however_parquet_keeps_it(tmp_path: Path, kind: pa.DataType) -> None:
+    texts = ["One.", None, "Two.", "One."]
+    pq.write_table(pa.table({"text": pa.array(texts).cast(kind)}), tmp_path / "a.parquet")
+    assert found_in([tmp_path / "a.parquet"])[0] == [("1", "One."), ("3", "Two.")]
+    pq.write_table(pa.table({"text": pa.array([1, 2]).dictionary_encode()}), tmp_path / "b.parquet")
+    with pytest.raises(InputError, match="column 'text' is not text"):
+        found_in([tmp_path / "b.parquet"])
+
+
 def test_a_damaged_parquet_file_is_told(tmp_path: Path) -> None:
     (tmp_path / "a.parquet").write_bytes(b"PAR1 and nothing")
     with pytest.raises(InputError, match=r"a\.parquet: not a readable Parquet file"):

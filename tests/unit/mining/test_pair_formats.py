@@ -43,6 +43,13 @@ def test_any_reader_of_xml_finds_both_sides_the_score_and_the_encoder_in_tmx(wri
     assert [[prop.text for prop in unit.findall("prop")] for unit in root.iter("tu")] == [["1.000000", f"{n} {n}"] for n in (1, 2, 3)]
 
 
+def test_languages_with_a_script_are_tags_of_xml(written):
+    write_again(written / "p.parquet", {"tmx": written / "again.tmx"}, ["zh_Hant", "sr_Latn"])
+    root = ElementTree.parse(written / "again.tmx").getroot()
+    assert root.find("header").get("srclang") == "zh-Hant"
+    assert {tuv.get(LANG) for tuv in root.iter("tuv")} == {"zh-Hant", "sr-Latn"}
+
+
 def test_line_n_of_one_file_of_moses_belongs_to_line_n_of_the_other(written):
     left, right = ((written / f"p.{lang}").read_text(encoding="utf-8").split("\n") for lang in ("de", "en"))
     assert left == ["Äpfel & <Birnen>", "zwei drei vier", "\ufffe offen", ""]

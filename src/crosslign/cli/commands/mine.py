@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shlex
 import signal
@@ -108,7 +109,7 @@ def threshold_keys(args: Namespace) -> dict[str, Any]:
     """Return what the command line says of the threshold, as keys of an entry of `mine:`; pairs below it are then not written.
 
     Raises:
-        InputError: a precision or recall that is not a share.
+        InputError: a number that is not finite, or a precision or recall that is not a share.
     """
     found: dict[str, Any] = {}
     if args.plants:
@@ -116,6 +117,8 @@ def threshold_keys(args: Namespace) -> dict[str, Any]:
     for key in ("threshold", "precision", "recall"):
         if (asked := getattr(args, key)) is None:
             continue
+        if not math.isfinite(asked):
+            raise InputError("not a finite number", where=f"--{key}", why=f"found {asked}")
         if key != "threshold" and not 0 < asked < 1:
             raise InputError("must lie between 0 and 1", where=f"--{key}", why=f"found {asked}")
         found |= {key: asked, "output": "above_threshold"}

@@ -33,7 +33,8 @@ def read_texts(path: Path, column: str, *beside: str, do: str = "", again: str =
         with pq.ParquetFile(path) as file:
             names = [name.split(".") for name in (*beside, column)]
             kind = [_type(file.schema_arrow, name, path, do) for name in names][-1]
-            if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+            held = kind.value_type if pa.types.is_dictionary(kind) else kind  # repeated texts, or categories of pandas
+            if not any(is_text(held) for is_text in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)):
                 raise InputError(f"column {column!r} is not text", where=str(path), why=f"its type is {kind}", do=do)
             for batch in file.iter_batches(ROWS, columns=[outer for outer, *_ in names]):
                 yield tuple(_inner(batch[outer], inner).to_pylist() for outer, *inner in names)
