@@ -16,7 +16,7 @@ def test_a_job_is_submitted_when_slurm_takes_jobs_again(cluster, first):
     before = cluster.last()
     with first.started() as process:
         wait_for(lambda: first.jobs("embed"), 300, "the encoding does not begin")
-        with first.frozen("embed.py"):
+        with first.frozen("embed"):
             cluster.ask("scontrol", "update", "partitionname=main", "state=drain")
         try:
             wait_for(lambda: "Slurm accepts no jobs at present" in process.log.read_text(), 300, "nobody says why the score waits")
