@@ -26,7 +26,7 @@ from crosslign.encoders.encode import encode_counted, text_columns
 from crosslign.encoders.model import Model
 from crosslign.encoders.sentence_transformers_folder import read_modules
 from crosslign.errors import InputError
-from crosslign.files.walk import folders_in
+from crosslign.files.walk import files_below, folders_in
 from crosslign.mining.knn import neighbours
 from crosslign.mining.margin import Margin, Retrieval, check_ways
 from crosslign.mining.margin import margin_scores as scored
@@ -330,7 +330,7 @@ def scores(files: str | Path | Iterable[str | Path]) -> pd.DataFrame:
         InputError: a file is not a score file, or holds a score that its metric cannot have.
     """
     if isinstance(files, str | Path):
-        files = sorted(Path(files).rglob("*.json")) if Path(files).is_dir() else [files]
+        files = list(files_below(Path(files))) if Path(files).is_dir() else [files]
     return frames.scores(files)
 
 
