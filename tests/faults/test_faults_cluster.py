@@ -24,7 +24,7 @@ def test_f29_failed_jobs_are_tried_again_by_the_profile_at_most_three_times():
 def slurm_of_scripts(folder, refusing, without=()):
     """Write Slurm's commands as scripts; those in `refusing` refuse, the others say nothing and succeed."""
     folder.mkdir()
-    for name in {"sbatch", "squeue", "sacct", "scancel", "sinfo", *refusing}.difference(without):
+    for name in {"sbatch", "squeue", "sacct", "scancel", "scontrol", "sinfo", *refusing}.difference(without):
         refuse = "echo 'sbatch: error: Batch job submission failed: Invalid account' >&2\nexit 1\n"
         (folder / name).write_text("#!/bin/sh\n" + refusing.get(name, "").replace("REFUSE", refuse))
         (folder / name).chmod(0o755)

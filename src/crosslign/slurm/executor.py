@@ -12,6 +12,7 @@ import time
 from collections.abc import AsyncIterator, Hashable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from crosslign.slurm.checks import account_of, asked_of
@@ -127,6 +128,8 @@ class PatientExecutor(Executor):  # type: ignore[misc]
             return
         found = LATER.search(message.partition("sbatch call:")[0])
         if not found and not is_down():
+            if submitted.job.is_group():
+                self._tell(f"group {submitted.job.groupid}: {message}")  # Snakemake prints none of a group
             super()._report_job_error_threadsafe(submitted, message)
             return
         now = time.monotonic()
@@ -145,8 +148,12 @@ class PatientExecutor(Executor):  # type: ignore[misc]
         """Submit a job, unless the run was told to end meanwhile."""
         if self._ends.is_set():
             self._give_up(job)
-        else:
+            return
+        try:
             super().run_job(job)
+        except Exception as error:  # of a group: the plugin reports its rule, which it lacks, and the run would wait for it for ever
+            submitted = SimpleNamespace(job=job, external_jobid=None, aux=None)
+            self._report_job_error_threadsafe(submitted, f"Job submission failed with exception: {error.__context__ or error}")
 
     def _give_up(self, job: Any) -> None:
         """Have a job that was not submitted no longer waited for, where the others are."""

@@ -89,10 +89,24 @@ def executor(slurm, told):
     return Executor(SimpleNamespace(executor_settings=settings), SimpleNamespace(warning=told.append))
 
 
-def submitted(executor, *messages):
+class Single(str):
+    """A job that is no group, by its name."""
+
+    def is_group(self):
+        return False
+
+
+class Group(str):
+    groupid = "scores-8"
+
+    def is_group(self):
+        return True
+
+
+def submitted(executor, *messages, kind=Single):
     """Let an executor submit a job until it is taken or given up."""
     executor.messages = list(messages)
-    executor._job_submission_executor.submit(executor.run_job, "a").result()
+    executor._job_submission_executor.submit(executor.run_job, kind("a")).result()
     while not (executor.taken or executor.reported):
         time.sleep(0.01)
 
@@ -110,6 +124,25 @@ def test_a_refusal_is_reported(executor, told, words):
     submitted(executor, FAILED.format(words))
     assert executor.reported == [("a", FAILED.format(words))]
     assert told == []
+
+
+def test_what_a_group_is_refused_for_is_told_since_snakemake_does_not(executor, told):
+    submitted(executor, FAILED.format(NEVER[0]), kind=Group)
+    assert executor.reported == [("a", FAILED.format(NEVER[0]))]
+    assert told == [f"group scores-8: {FAILED.format(NEVER[0])}"]
+
+
+def test_a_group_on_whose_report_the_plugin_stumbles_is_reported(executor, told, monkeypatch):
+    def stumble(self, job):
+        try:
+            raise ValueError("no partitions")
+        except ValueError:
+            job.rule  # noqa: B018  # a group has none
+
+    monkeypatch.setattr(Plugin, "run_job", stumble)
+    submitted(executor, kind=Group)
+    assert executor.reported == [("a", "Job submission failed with exception: no partitions")]
+    assert told == ["group scores-8: Job submission failed with exception: no partitions"]
 
 
 def test_without_slurms_words_the_controllers_are_asked(executor, slurm, told):

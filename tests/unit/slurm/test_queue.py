@@ -45,7 +45,8 @@ def test_a_slurm_that_does_not_answer_is_a_line(slurm):
     assert queue_lines(["run-7"], NOW) == ["the state of Slurm's queue is unknown: cannot contact the controller"]
 
 
-def test_the_queue_is_told_before_any_job_has_finished(slurm, tmp_path, capsys):
+def test_the_queue_is_told_before_any_job_has_finished(slurm, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # the project's own results may have finished jobs
     (tmp_path / ".snakemake").mkdir()
     (tmp_path / RECORD).write_text("run-7")
     slurm.answers("squeue", QUEUE)
