@@ -67,6 +67,8 @@ class PatientExecutor(Executor):  # type: ignore[misc]
     - A run that is interrupted submits nothing more, and all its jobs are cancelled, by their names; of one that is told to end (SIGTERM)
       those that only wait. The plugin submits what is ready, does not cancel what it is just submitting or asking after, waits for jobs
       that wait, and ends in the midst of it when it is interrupted again.
+    - A group that cannot be submitted ends its try, and says why. The plugin reports the rule of a job, which a group lacks: it loses the
+      group, and the run waits for ever.
     - Jobs bear rule and wildcards in their names, which end with that of the run. The plugin calls all jobs by the run.
     """
 
