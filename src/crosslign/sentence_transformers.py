@@ -149,25 +149,21 @@ class ObjectiveLoss(nn.Module):
         super().__init__()
         if isinstance(model, Mapping | list | tuple):
             do = "Train one model, or train the published method with a recipe of this project"
-            raise InputError(
-                "only one encoder can be trained here",
-                where="model",
-                why="the published MoCo-BERT has one encoder for each language",
-                do=do,
-            )
+            why = "the published MoCo-BERT has one encoder for each language"
+            raise InputError("only one encoder can be trained here", where="model", why=why, do=do)
         self.model, self.langs, self.seed = model, dict(langs or {}), seed
         entries = [terms] if isinstance(terms, Mapping) else list(terms)
-        for entry in [*entries, *(parts or {}).values()]:
+        named = dict(parts or {})
+        for entry in [*entries, *named.values()]:
             _check_keys(entry)
         self.terms = [term for term, _ in named_terms(entries, "ObjectiveLoss")]
         self._hooks = [module.register_forward_pre_hook(_keep_unnormalised) for module in model if isinstance(module, Normalize)]
         encoder: Any = _Encoder(model)
-        self.parts = nn.ModuleDict(
-            {
-                name: make_part(name, entry, encoder, derive(seed, "part", name), f"part {name}")
-                for name, entry in sorted((parts or {}).items())
-            }
-        )
+        made = {name: make_part(name, given, encoder, derive(seed, "part", name), f"part {name}") for name, given in sorted(named.items())}
+        try:
+            self.parts = nn.ModuleDict(made)
+        except KeyError as error:  # a name of torch's own, such as `keys`, or one with a dot
+            raise InputError("a part cannot have this name", where="parts", why=str(error.args[0]), do="Rename it") from error
         self.step, self._moved = 0, -1
         self._hooks.append(_after_each_step(self))
 
@@ -231,15 +227,12 @@ class ObjectiveLoss(nn.Module):
         groups = all(term.objective.shape == "groups" for term in self.terms)
         if rest := [names[at] for at in [*([] if groups else plain[2:]), *negatives[1:]]]:
             do = "Remove it, or name it negative… (hard negatives) or view… (views); only objectives on groups read more sentences"
-            raise InputError(
-                f"the column {rest[0]!r} is not used", where="ObjectiveLoss", why="a row has two sides and one negative", do=do
-            )
+            raise InputError(f"the column {rest[0]!r} is not used", where="ObjectiveLoss", why="rows have two sides, one negative", do=do)
         if groups and len(plain) > 2:
             members = [[at for at in plain if texts[at][row]] for row in range(rows)]
             if small := [row for row, own in enumerate(members) if len(own) < 2]:
-                raise InputError(
-                    "a group needs at least two sentences", where=f"row {small[0]} of the batch", why="its other cells are empty"
-                )
+                where = f"row {small[0]} of the batch"
+                raise InputError("a group needs at least two sentences", where=where, why="its other cells are empty")
             columns["texts"] = [[texts[at][row] for at in own] for row, own in enumerate(members)]
             columns["langs"] = [[langs[at] for at in own] for own in members]
         else:
@@ -328,9 +321,8 @@ class _Given:
             InputError: two terms ask for different texts by one name.
         """
         if self._asked.setdefault(name, list(item.texts)) != list(item.texts):
-            raise InputError(
-                f"two terms need different inputs with the name {name!r}", where="terms", do="Give both the same anchor_parallel"
-            )
+            do = "Give both the same anchor_parallel"
+            raise InputError(f"two terms need different inputs with the name {name!r}", where="terms", do=do)
         if name not in self._handed:
             places = []
             for text in item.texts:

@@ -181,6 +181,8 @@ def test_values_of_numpy_and_tuples_are_those_of_python(encoder):
     assert np.array_equal(encoder.encode(("a b c d",), max_length=np.int64(3)), encoder.encode(np.array(["a b c d"]), max_length=3))
     with pytest.raises(InputError, match=r"temperature: -0\.1"):
         crosslign.objective("infonce", temperature=np.float64(-0.1))
+    with pytest.raises(InputError, match="temperature: found nan"):
+        crosslign.objective("infonce", temperature=float("nan"))
 
 
 def test_as_many_vectors_as_sentences_are_asked_for(cache):

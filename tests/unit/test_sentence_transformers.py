@@ -374,6 +374,12 @@ def test_what_has_no_place_here_is_refused_by_name(term, said, sentence_encoder)
         ObjectiveLoss(sentence_encoder, term)
 
 
+@pytest.mark.parametrize("name", ["keys", "train", "a.b"])
+def test_a_part_with_a_name_of_torchs_own_is_refused(name, sentence_encoder):
+    with pytest.raises(InputError, match="a part cannot have this name"):
+        ObjectiveLoss(sentence_encoder, {"objective": "infonce"}, {name: {"kind": "logit_scale"}})
+
+
 def test_several_models_pairs_read_as_one_and_batches_without_texts_are_refused(rows, sentence_encoder):
     with pytest.raises(InputError, match="one encoder for each language"):
         ObjectiveLoss({"en": sentence_encoder, "zh": sentence_encoder}, {"objective": "infonce"})

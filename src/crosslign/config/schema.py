@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,9 +29,17 @@ def _pattern(validator: Any, pattern: str, instance: Any, _: Any) -> Iterator[Va
         yield ValidationError(f"{instance!r} does not match {pattern!r}")
 
 
-_WHOLE = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool))
-"""`12.0` is not an integer here, as it is none of Python's."""
-_Validator = extend(Draft202012Validator, {"pattern": _pattern}, type_checker=_WHOLE)
+def _is_integer(_: Any, value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(_: Any, value: Any) -> bool:
+    return _is_integer(_, value) or (isinstance(value, float) and math.isfinite(value))
+
+
+_NUMBERS = Draft202012Validator.TYPE_CHECKER.redefine_many({"integer": _is_integer, "number": _is_number})
+"""`12.0` is not an integer here, as it is none of Python's, and NaN, which no bound refuses, is no number."""
+_Validator = extend(Draft202012Validator, {"pattern": _pattern}, type_checker=_NUMBERS)
 _FORMATS = FormatChecker(formats=())
 
 
