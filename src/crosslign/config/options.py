@@ -23,6 +23,13 @@ def _validator(declared: Declared) -> Any:
     return validator(declared.schema, SCHEMAS)
 
 
+@functools.cache
+def _settings_validator() -> Any:
+    """Return what checks embedding settings of which some may be left out; each call that encodes asks for it."""
+    entry = schemas_of(SCHEMAS)["encoders"]["properties"]["readouts"]["additionalProperties"]
+    return validator({key: value for key, value in entry.items() if key != "required"}, SCHEMAS)
+
+
 class OptionChecker:
     """Checks the options of one file's entries.
 
@@ -70,9 +77,7 @@ def check_call(seam: str, name: str, options: Mapping[str, Any], where: str) -> 
 
 def check_readout(settings: Mapping[str, Any], where: str) -> None:
     """Check embedding settings that a program gives, some or all."""
-    entry = schemas_of(SCHEMAS)["encoders"]["properties"]["readouts"]["additionalProperties"]
-    valid = validator({key: value for key, value in entry.items() if key != "required"}, SCHEMAS)
-    check_value(_as_in_a_file(settings), valid, YamlFile(Path(where), None, {}), ())
+    check_value(_as_in_a_file(settings), _settings_validator(), YamlFile(Path(where), None, {}), ())
 
 
 def _as_in_a_file(value: Any) -> Any:
