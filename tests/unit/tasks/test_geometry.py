@@ -132,6 +132,22 @@ def test_equal_vectors_give_the_value_of_a_collapsed_space():
     assert found["all", "calinski_harabasz"].value is None
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_vectors_without_spread_have_no_divergence_whatever_rounding_makes_of_them(seed):
+    """One sentence's vector for all of a language; vectors of rank 4 in 8 dimensions; five vectors, each for many sentences."""
+    rng, n, d, langs = np.random.default_rng(seed), 50, 8, ["aa", "bb"]
+    raw = rng.standard_normal((2 * n, d)).astype(np.float32)
+    constant, flat = raw.copy(), (raw[:, :4] @ raw[:4]).astype(np.float32)
+    constant[n:] = raw[0]
+    few = raw[np.arange(2 * n) % 5]
+    for vectors, lacking in ((constant, {"kl_diagonal", "kl_scatter"}), (flat, {"kl_scatter"}), (few, {"kl_scatter"})):
+        found = run(vectors, langs, n, kl=["diagonal", "full", "scatter"], resamples=20)
+        assert {metric for (_, metric), record in found.items() if metric.startswith("kl") and record.value is None} == lacking
+    # A coordinate may be small: what counts is whether it varies by more than its own rounding.
+    small = run(raw * np.array([1e-6, *[1] * (d - 1)], np.float32), langs, n)
+    assert None not in {small["all", "kl_diagonal"].value, run(raw, langs, n, kl=["scatter"])["all", "kl_scatter"].value}
+
+
 def test_a_space_of_three_languages_against_plain_formulas():
     rng = np.random.default_rng(1)
     n, d, langs = 60, 4, ["aa", "bb", "cc"]

@@ -19,15 +19,17 @@ SHRINKAGE = 1e-3
 ISOTROPY = ("isotropy", "isotropy_low", "isotropy_high")
 NO_SPREAD = "the vectors have no spread in some direction"
 NO_VALUE = {
-    "kl_scatter": "a scatter matrix is singular: each language needs more sentences than the vectors have dimensions",
+    "kl_scatter": "a scatter matrix is singular: each language needs more different sentences than the vectors have dimensions",
     "calinski_harabasz": "there is one sentence alone, none has a translation, or translations have equal vectors",
 }
 """Why a metric is not defined, where that is not for want of spread."""
+EPSILON = float(np.finfo(np.float32).eps)
+"""Relative rounding of embeddings: a coordinate whose deviation lies below this share of its size has no spread."""
 BYTES = 1 << 29
 """Means and variances of the languages on as many resamples as fit are held at once."""
 
 
-@SCORERS.register(version=1, gives={"kl_{kl}": (), "calinski_harabasz": (), "isotropy": (), "isotropy_low": (), "isotropy_high": ()})
+@SCORERS.register(version=2, gives={"kl_{kl}": (), "calinski_harabasz": (), "isotropy": (), "isotropy_low": (), "isotropy_high": ()})
 def geometry(
     task: TaskData,
     *,
@@ -116,9 +118,10 @@ class _Space:
         centres, d = np.stack(means), len(means[0])
         if variant == "diagonal":
             variances = np.stack(spreads)
-            value = mean_symmetric(diagonal_kl(centres, variances)) / d if variances.min() > 0 else np.nan
+            known = (variances > EPSILON**2 * (centres**2 + variances)).all()
+            value = mean_symmetric(diagonal_kl(centres, variances)) / d if known else np.nan
             return np.append(value, self._resampled_diagonal(langs, clusters, times))
-        if variant == "scatter" and min(len(self.rows[lang]) for lang in langs) <= d:
+        if variant == "scatter" and any(_singular(spread, len(self.rows[lang])) for spread, lang in zip(spreads, langs, strict=True)):
             return np.array([np.nan])
         try:
             value = mean_symmetric(full_kl(centres, spreads))
@@ -192,6 +195,11 @@ class _Space:
             np.add.at(minus, cluster, np.exp(-projections))
         drawn = times @ plus
         return drawn.min(1) / drawn.max(1), *ratio_range(drawn, times @ minus)
+
+
+def _singular(scatter: np.ndarray, n: int) -> bool:
+    """Tell whether n unit vectors vary in some direction by no more than the rounding of float32."""
+    return n <= len(scatter) or bool(np.linalg.eigvalsh(scatter)[0] <= n * EPSILON**2)
 
 
 def calinski_harabasz(
