@@ -132,6 +132,17 @@ def test_purity_of_separable_and_of_random_clusters():
     assert few[0].reason == "90 items are fewer than 100 clusters"
 
 
+def test_fewer_different_vectors_than_clusters_are_said_in_one_line(caplog, recwarn):
+    """Two directions, three classes of four items: each cluster of six holds one class whole and half of the second."""
+    vectors = np.repeat(np.eye(3, dtype=np.float32)[:2], 6, 0)
+    task = {"scorer": "clustering_purity", "texts": {"test": "t"}, "main": {"metric": "purity", "subset": "zh"}, "resamples": 0}
+    with caplog.at_level("INFO"):
+        records = score("tnews", task, {"test": vectors}, {"test": labelled([4, 4, 4])})
+    assert [record.value for record in records if not record.protocol] == pytest.approx([4 / 6, 8 / 12])
+    assert ["5 of the k-means" in record.getMessage() for record in caplog.records] == [True]
+    assert not recwarn.list
+
+
 def test_clusters_are_those_of_directions():
     """Lengths have no part in them: powers of two, so that unit vectors are the same to the bit."""
     evaluation, rng = labelled([30, 30, 30]), np.random.default_rng(0)

@@ -40,10 +40,16 @@ def sides(task: TaskData) -> tuple[TextSet, TextSet, tuple[str | None, str | Non
 
 
 @contextmanager
-def stops_counted(task: str, subset: str) -> Iterator[None]:
-    """Say once how many classifiers ended at their last step before they had settled, where scikit-learn warns in eight lines of each.
+def stops_counted(
+    task: str, subset: str, said: str = "%d of the classifiers reached the protocol's last step without converging"
+) -> Iterator[None]:
+    """Say once how many fits did not converge, where scikit-learn warns in several lines of each.
 
-    Their protocols fix the number of steps, so that is not a fault; it may be one of the vectors.
+    Protocols fix the number of steps, so that is not a fault; it may be one of the vectors.
+
+    Args:
+        task, subset: for the message.
+        said: what it means, with the number of them.
     """
     from sklearn.exceptions import ConvergenceWarning
 
@@ -53,8 +59,7 @@ def stops_counted(task: str, subset: str) -> Iterator[None]:
     for other in (warning for warning in caught if not issubclass(warning.category, ConvergenceWarning)):
         warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)
     if stopped := sum(issubclass(warning.category, ConvergenceWarning) for warning in caught):
-        log = logging.getLogger(__name__)
-        log.info("%s %s: %d of the classifiers reached the protocol's last step without converging", task, subset, stopped)
+        logging.getLogger(__name__).info(f"%s %s: {said}", task, subset, stopped)
 
 
 def first_of_each(labels: np.ndarray, number: int) -> np.ndarray:

@@ -12,7 +12,7 @@ from crosslign.options import MinLen, Natural, Positive, Schema
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import TaskData
 from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure, centred, summed
-from crosslign.tasks.scorers._labels import classes
+from crosslign.tasks.scorers._labels import classes, stops_counted
 from crosslign.vectors import normalised
 
 METRICS = ("mean_cluster_purity", "purity")
@@ -55,10 +55,11 @@ def clustering_purity(
             continue
         vectors = normalised(data.matrix, items.rows)
         found: dict[str, list[np.ndarray]] = {protocol: [] for protocol in PROTOCOLS}
-        for start in seeds:
-            means = KMeans(clusters, init="k-means++", n_init=n_init, max_iter=max_iter, random_state=start).fit(vectors)
-            found[""].append(means.labels_)
-            found["random"].append(np.random.default_rng(start).integers(0, clusters, len(labels)))
+        with stops_counted(task.name, subset, "%d of the k-means found fewer different vectors than clusters"):
+            for start in seeds:
+                means = KMeans(clusters, init="k-means++", n_init=n_init, max_iter=max_iter, random_state=start).fit(vectors)
+                found[""].append(means.labels_)
+                found["random"].append(np.random.default_rng(start).integers(0, clusters, len(labels)))
         for protocol, assigned in found.items():
             values = np.mean([purities(labels, one) for one in assigned], axis=0)
             drawn = [_resampled(labels, one, bootstrap.over(items.clusters)) for one in assigned] if resamples else []
