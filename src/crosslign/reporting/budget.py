@@ -15,11 +15,11 @@ from crosslign.paths import COUNTS
 from crosslign.tasks.records import records_of
 
 NOTE = (
-    "Budget: {:.3g} FLOPs of its encoder for each trained row, with all that it starts from; tokens with gradient count three times, "
-    "without once. Rows took, in percent of it (least to most of their runs): {}. A training ends at the step nearest to its budget, so a "
-    "row may be off by " + ALLOWED + "."
+    "Budget: each trained row has {:.3g} FLOPs of its encoder, including everything that it starts from; a token with gradient counts "
+    "three times, one without counts once. Used, in percent (smallest to largest of a row's runs): {}. A training ends at the step nearest "
+    "to its budget, so a row may be off by " + ALLOWED + "."
 )
-TUNED = "Tuned: each trained row took {} trials, beside this budget, judged by {}. Chosen: {}."
+TUNED = "Tuning: {} trials for each trained row, in addition to its budget, judged by {}. Chosen: {}."
 
 
 def _counts(resolved: Mapping[str, Any], results: Path) -> list[dict[str, Any]]:

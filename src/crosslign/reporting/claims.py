@@ -27,9 +27,9 @@ SUPPORTED, REFUTED, UNDECIDED, NOT_RUN = "supported", "refuted", "undecided", "n
 FIELDS = ("paper", "claim", "place", "says", "kind", "table", "columns", "better", "worse", "published", "ours_better", "ours_worse",
           "difference", "ci_low", "ci_high", "smallest", "verdict", "note", "score_files")  # fmt: skip
 MEANING = (
-    "Differences are better less worse, in points, with 95 % intervals of a bootstrap over items and seeds. Supported: the interval lies "
-    "above zero; refuted: below; undecided: it holds zero, and the smallest difference that would have shown is named. `crosslign claims` "
-    "makes this page from the scores that are there; the target `claims` builds them first."
+    "A difference is the better side minus the worse side of a claim, in points, with a 95 % interval of a bootstrap over items and seeds. "
+    "Supported: the interval lies above zero. Refuted: it lies below zero. Undecided: it contains zero; the smallest difference that could "
+    "have shown is given. `crosslign claims` makes this page from the scores that exist; the target `claims` builds the scores first."
 )
 TITLES = {"own": "the paper's recipe", "equal": "equal budget", "equal_other": "equal budget, another encoder"}
 
@@ -95,7 +95,7 @@ def judge(compared: Mapping[str, Any], results: Path, seed: int = 42, read: Read
     difference = sign * (better - worse)
     found = SUPPORTED if difference > smallest else REFUTED if difference < -smallest else UNDECIDED
     alone = any(cell.trained and len(row.runs) < 2 for cell, row in zip(cells, rows, strict=True))
-    note = "one seed: its deviation over seeds is not known" if alone else ""
+    note = "one seed: the deviation over seeds is unknown" if alone else ""
     return Verdict(found, better, worse, difference, difference - smallest, difference + smallest, smallest, note, files)
 
 
@@ -157,7 +157,8 @@ def _ours(verdict: Verdict) -> str:
 
 
 def _said(verdict: Verdict) -> str:
-    extra = f"{_points(verdict.smallest)} would have shown" if verdict.verdict == UNDECIDED and verdict.smallest is not None else ""
+    undecided = verdict.verdict == UNDECIDED and verdict.smallest is not None
+    extra = f"the smallest difference that could show is {_points(verdict.smallest)}" if undecided else ""
     return verdict.verdict + "".join(f"; {text}" for text in (extra, verdict.note) if text)
 
 

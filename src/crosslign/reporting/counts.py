@@ -17,7 +17,7 @@ Count = tuple[str, str, float]
 """(metric, subset, value)"""
 ESTIMATED = ("read", "read_bytes", "kept")
 """Counts that reading the whole files would change, in the measure of their bytes."""
-ESTIMATE = "An estimate: counted in the beginning of each archive, times the archive's bytes over those of its beginning."
+ESTIMATE = "An estimate: rows counted in the beginning of each archive, scaled to the size of the archive."
 
 
 def write_counts(rows: Mapping[str, Mapping[str, Path]], out: Path) -> int:

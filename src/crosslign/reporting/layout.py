@@ -23,17 +23,17 @@ from crosslign.reporting.values import fill_grid
 DASH, MINUS = "–", "−"
 APART = "95 % interval lies wholly {} that of {}."
 REDUCED = (
-    "Scale {} is reduced: less data (notes name the full sizes), smaller encoders, fewer steps; "
-    "rows that differ only in a size that it caps may be equal."
+    "Scale {} is reduced: less data (footnotes give the full sizes), smaller encoders, fewer steps. "
+    "Rows that differ only in a size that it caps may be equal."
 )
-IN_GREY = " Published figures, in grey, show where they belong; a difference to them means nothing."
-REPLACED = "At this scale the encoder {} stands for {}."
+IN_GREY = " Published figures, in grey, only show their place: differences from them mean nothing."
+REPLACED = "At this scale the encoder {} replaces {}."
 STAND_IN = "Built on synthetic data, which the project writes in the official formats: the scores mean nothing."
-DELTA = "In brackets: ours less the published figure."
-HEADS = "Of each larger archive its beginning alone was read, from which sentences were drawn: {}."
+DELTA = "In brackets: ours minus the published figure."
+HEADS = "Sentences were drawn from the beginning of each large archive, not from the whole: {}."
 GAIN = "In brackets with an arrow: the improvement that the paper prints beside its figure."
-NEITHER = "nothing published, nothing of ours"
-ERRATA = "ERRATA and a number: the section of resources/published/ERRATA.md that says more."
+NEITHER = "no published figure and none of ours"
+ERRATA = "ERRATA with a number: a section of resources/published/ERRATA.md."
 TESTED = {
     "paired_bootstrap": "{} {}: paired bootstrap over items and seeds, p < {:g} after Holm's correction for the rows of the column.",
     "paired_t": "{} {}: paired t-test over seeds, p < {:g} after Holm's correction for the rows of the column.",

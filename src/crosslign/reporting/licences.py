@@ -8,11 +8,11 @@ from collections.abc import Iterable
 NON_COMMERCIAL = re.compile(r"\bNC\b|non-?commercial", re.IGNORECASE)
 RULES = (
     (NON_COMMERCIAL.pattern, "commercial use"),
-    (r"research (alone|only)|for research", "any use but research"),
-    (r"-ND\b|no derivatives", "passing on what was changed"),
-    (r"-SA\b|GFDL|\bGPL", "passing it on under other terms (share alike)"),
-    (r"not redistributed", "passing on the texts themselves"),
-    (r"\bCC-BY\b|attribution", "leaving out who made it"),
+    (r"research (alone|only)|for research", "any use except research"),
+    (r"-ND\b|no derivatives", "redistribution of changed versions"),
+    (r"-SA\b|GFDL|\bGPL", "redistribution under other terms (share alike)"),
+    (r"not redistributed", "redistribution of the texts"),
+    (r"\bCC-BY\b|attribution", "use without naming the authors"),
 )
 """What a licence forbids, by a pattern of its text."""
 FREE = re.compile(r"\b(CC0|MIT|Apache-2\.0|BSD|public domain|ODC)", re.IGNORECASE)

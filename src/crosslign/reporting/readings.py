@@ -146,7 +146,7 @@ def from_paper(table: PrintedTable) -> str:
     if not both:
         return "No cell has both a value of ours and a published figure." if published else ""
     if table.reduced:
-        return f"{_have(both)} a published figure beside ours; at this scale no comparison is meant."
+        return f"{_have(both)} a published figure beside ours; at this scale they cannot be compared."
     pairs = list(_pairs(table))
     points = [(abs(ours - published), place) for place, cell, ours, published in pairs if cell.scale_by == 100]
     others = [(100 * abs(ours / published - 1), place) for place, cell, ours, published in pairs if cell.scale_by != 100 and published]

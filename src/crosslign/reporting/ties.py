@@ -22,11 +22,14 @@ from crosslign.reporting.cell import Cell, Grid
 from crosslign.reporting.significance import LEVEL, ROUNDING, holm, over_seeds, resamples_of, resamples_reader
 from crosslign.reporting.values import run_values
 
-NO_TIES = "{}: ties are not judged, since {}."
-TIES = "{}: {}. Standard deviation of a row's score over items {:.{d}f}, over seeds {:.{d}f}; a difference of {:.{d}f} or more shows."
+NO_TIES = "{}: ties are not judged, because {}."
+TIES = (
+    "{}: {}. Standard deviation of a row's score over items {:.{d}f}, over seeds {:.{d}f}; "
+    "the smallest difference that can show is {:.{d}f}."
+)
 METHOD = (
-    "Ties: rows of one group (in braces, best first) that no test separates, p 0.05 or more after Holm's correction for all pairs of rows "
-    "of the column; bootstrap over items and seeds."
+    "Ties: rows in one pair of braces, best first, do not differ significantly (p of 0.05 or more after Holm's correction over all pairs "
+    "of rows of the column; bootstrap over items and seeds)."
 )
 
 

@@ -101,6 +101,6 @@ def test_a_table_says_how_often_what_was_chosen(tmp_path):
     write_counts({"systems": folders}, tmp_path / "scores" / "counts" / "t.json")
     spent = [[["A-s1"], ["A-s2"]], [["B-s1"]], [["C-s1"]]]
     said = tuning_note({"id": "t", "rows": ROWS, "spent": spent, "tuned": {"trials": 4, "by": ["dev_task"]}}, tmp_path)
-    assert "4 trials, beside this budget, judged by dev_task" in said
+    assert "4 trials for each trained row, in addition to its budget, judged by dev_task" in said
     assert "terms.0.temperature 0.05 in 1 of 1 system; train.learning_rate 0.0001 in 1 of 3 systems, 0.0004 in 2 of 3 systems." in said
     assert tuning_note({"id": "t", "rows": ROWS, "spent": spent}, tmp_path) == ""

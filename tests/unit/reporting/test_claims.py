@@ -123,7 +123,7 @@ def test_the_ledger_is_written_in_three_forms_with_links_to_lineage(compared, tm
     page = out["html"].read_text()
     assert 'href="scores/a0.json.lineage.json"' in page
     assert "A &lt;beats&gt; B.</td><td>supported" in page
-    assert "refuted: below" in page  # what the verdicts mean
+    assert "Refuted: it lies below zero" in page  # what the verdicts mean
     assert all(form for form in (as_csv([]), as_markdown([], "T"), as_html([], "T")))
 
 

@@ -134,7 +134,7 @@ def test_a_cell_that_nobody_filled_does_not_speak_of_a_published_figure():
         for row, column, _, cell in cells("emma_x_table9")
         if not cell.value.ours
     }
-    assert found["BUCC", "Train"] == {"nothing published, nothing of ours"}
+    assert found["BUCC", "Train"] == {"no published figure and none of ours"}
 
 
 @pytest.mark.parametrize("table", printed_tables())

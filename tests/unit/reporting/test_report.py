@@ -38,7 +38,7 @@ def test_the_distance_is_the_mean_absolute_difference_of_cells_that_have_both(re
 def test_a_reduced_table_says_that_no_comparison_is_meant_and_shows_no_difference(results):
     published(results, [41.5, 40.5])
     reduced = lay_out(table("one", "p", "quick", quoted="A"), results, results)
-    assert from_paper(reduced) == "2 cells have a published figure beside ours; at this scale no comparison is meant."
+    assert from_paper(reduced) == "2 cells have a published figure beside ours; at this scale they cannot be compared."
     assert {cell.delta for row in reduced.rows for cell in row.cells} == {""}
     full = lay_out(table("one", "p", "paper", quoted="A"), results, results)
     assert "by 0.50 points on average, at most by 1.00 (system A, language 1)" in from_paper(full)

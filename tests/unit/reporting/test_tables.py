@@ -83,7 +83,7 @@ def test_a_table_says_which_encoder_stands_for_which(tmp_path):
     rows = [({"label": "A"}, [cell(score(tmp_path, "a-s1", 0.5))])]
     notes = lay_out(resolved(rows, [{"label": "x", "task": "bucc"}], scale="laptop", encoders=replaced), tmp_path, tmp_path).footnotes
     said = [text for _, text in notes if "encoder " in text]
-    assert said == ["At this scale the encoder tiny stands for xlm-r, labse.", "At this scale the encoder small stands for mine."]
+    assert said == ["At this scale the encoder tiny replaces xlm-r, labse.", "At this scale the encoder small replaces mine."]
 
 
 def test_an_average_of_nothing_has_the_reason_of_its_cells_and_of_a_gap_their_name(tmp_path):

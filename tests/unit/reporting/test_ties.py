@@ -141,7 +141,7 @@ def test_a_table_prints_its_ties_or_why_it_has_none(tmp_path):
 
     base, one, two = cell("base", 0.1), cell("A", 0.50, 0.51, 0.52), cell("B", 0.505, 0.515, 0.525)
     (said,) = [text for text in notes(("base", base), ("A", one), ("B", two)) if text.startswith("x: ")]
-    assert said.startswith("x: {B; A} {base}. Standard deviation of a row's score over items 1.0, over seeds 1.0; a difference of ")
+    assert said.startswith("x: {B; A} {base}. Standard deviation of a row's score over items 1.0, over seeds 1.0; the smallest difference ")
     assert any(
-        "x: ties are not judged, since a trained row has one seed alone." in text for text in notes(("base", base), ("C", cell("C", 0.4)))
+        "x: ties are not judged, because a trained row has one seed alone." in text for text in notes(("base", base), ("C", cell("C", 0.4)))
     )
