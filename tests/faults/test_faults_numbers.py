@@ -150,6 +150,8 @@ WRONG = {
     "thousands of digits": ({"value": "@"}, "not valid JSON"),
     "an interval of text": ({"value": 0.5, "ci_low": "0.4"}, "ci_low is '0.4'"),
     "an endless interval": ({"value": 0.5, "ci_high": float("inf")}, "ci_high is inf"),
+    "an interval from its end": ({"value": 0.5, "ci_low": 0.0, "ci_high": -0.1}, "ci_high is -0.1; it must lie between 0 and inf"),
+    "items below zero": ({"value": 0.5, "n_items": -5}, "n_items is -5; it must be a whole number, 0 or more"),
     "no value": ({}, "not a score file"),
     "no record": (None, "not a score file"),
 }

@@ -49,10 +49,12 @@ def check_value(record: Mapping[str, Any], where: str) -> None:
         where: the score file.
 
     Raises:
-        InputError: what is not a finite number (a truth value, a text), or a value beyond the bounds of the metric.
+        InputError: what is not a finite number (a truth value, a text), a value beyond the bounds of the metric, or an interval that
+            ends below its beginning.
     """
     low, high = bounds_of(str(record["metric"]))
-    for key, least, most in (("value", low, high), ("ci_low", -math.inf, math.inf), ("ci_high", -math.inf, math.inf)):
+    start = -math.inf if record.get("ci_low") is None else record["ci_low"]
+    for key, least, most in (("value", low, high), ("ci_low", -math.inf, math.inf), ("ci_high", start, math.inf)):
         found = record.get(key)
         number = isinstance(found, int | float) and not isinstance(found, bool) and abs(found) <= sys.float_info.max
         if found is not None and not (number and least - ROUNDING <= found <= most + ROUNDING):
@@ -157,7 +159,7 @@ def _check(record: Mapping[str, Any], where: str) -> None:
     """
     check_value(record, where)
     wrong = [(key, "a text") for key in TEXTS if not isinstance(record.get(key) or "", str)]
-    wrong += [(key, "a whole number") for key in COUNTS if not isinstance(record.get(key) or 0, int)]
+    wrong += [(key, "a whole number, 0 or more") for key in COUNTS if not isinstance(found := record.get(key) or 0, int) or found < 0]
     if not isinstance(record.get("threshold") or 0.0, int | float):
         wrong.append(("threshold", "a number"))
     if wrong:
