@@ -19,7 +19,7 @@ from crosslign.files import sheets, write_text
 from crosslign.reporting.cell import Cell
 from crosslign.reporting.markup import markdown_escape, templates
 from crosslign.reporting.published import Published, read_published
-from crosslign.reporting.significance import Reader, resamples_of, resamples_reader
+from crosslign.reporting.significance import ROUNDING, TOO_FEW, Reader, resamples_of, resamples_reader, too_few
 from crosslign.reporting.ties import Row, degrees_of
 from crosslign.reporting.values import fill_cell, mean_cell, run_values
 
@@ -90,10 +90,13 @@ def judge(compared: Mapping[str, Any], results: Path, seed: int = 42, read: Read
     rows = [Row(np.asarray(run_values(cell)), own) for cell, own in zip(cells, drawn, strict=True) if own is not None]
     rng = np.random.default_rng(seed)
     differences = rows[0].drawn(rng) - rows[1].drawn(rng)
+    if too_few(~np.isnan(differences)):
+        return Verdict(UNDECIDED, better, worse, sign * (better - worse), note=TOO_FEW, files=files)
     variance = float(np.nanvar(differences, ddof=1))
     smallest = scale * float(t.ppf(0.975, degrees_of(rows[0], rows[1], variance))) * math.sqrt(variance)
     difference = sign * (better - worse)
-    found = SUPPORTED if difference > smallest else REFUTED if difference < -smallest else UNDECIDED
+    beyond = max(smallest, scale * ROUNDING)
+    found = SUPPORTED if difference > beyond else REFUTED if difference < -beyond else UNDECIDED
     alone = any(cell.trained and len(row.runs) < 2 for cell, row in zip(cells, rows, strict=True))
     note = "one seed: the deviation over seeds is unknown" if alone else ""
     return Verdict(found, better, worse, difference, difference - smallest, difference + smallest, smallest, note, files)

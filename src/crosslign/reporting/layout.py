@@ -93,7 +93,8 @@ class PrintedRow:
 class PrintedTable:
     """Everything that a format needs; all texts are free of control codes.
 
-    Columns have `group`, `label` and `name`, which is their own; `latex` has the places of those that LaTeX prints; empty: all.
+    Columns have `group`, `label`, `name`, which is their own, and `better` (`lower` where less is); `latex` has the places of those that
+    LaTeX prints; empty: all.
     """
 
     id: str
@@ -175,7 +176,8 @@ def _delta(cell: Cell, scale_by: float, decimals: int) -> str:
     """Return ours less the published figure, both as printed."""
     if cell.ours is None or cell.published is None:
         return ""
-    return f"{round(cell.ours * scale_by, decimals) - round(cell.published, decimals):+.{decimals}f}".replace("-", MINUS)
+    less = round(cell.ours * scale_by, decimals) - round(cell.published, decimals) + 0.0  # no minus before zero
+    return f"{less:+.{decimals}f}".replace("-", MINUS)
 
 
 def _published(cell: Cell) -> str:
@@ -277,7 +279,7 @@ def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> Prin
         title=one_line(scaled_title(str(resolved["title"]), resolved["scale"], resolved["stand_in"])),
         caption=one_line(resolved.get("caption", "")),
         columns=[
-            {"group": one_line(c.get("group", "")), "label": one_line(c["label"]), "name": name}
+            {"group": one_line(c.get("group", "")), "label": one_line(c["label"]), "name": name, "better": c.get("better", "")}
             for c, name in zip(columns, unique_names(columns), strict=True)
         ],
         rows=rows,

@@ -46,17 +46,20 @@ class Headline:
         column: its group and label.
         bars: rows that have a value in it, as printed; the first is the one that others are set against.
         end: where the longest bar or interval ends, on the printed scale.
+        lower: whether less is better.
     """
 
     column: str
     bars: Sequence[Bar]
     end: float
+    lower: bool = False
 
     @property
     def words(self) -> str:
         """The first row's value and the best one's."""
-        first, best = self.bars[0], max(self.bars, key=lambda bar: bar.value)
-        told = f"{best.value:.1f} for {best.label}" if best.value > first.value else "and no system lies above it"
+        first, best = self.bars[0], (min if self.lower else max)(self.bars, key=lambda bar: bar.value)
+        none = f"and no system lies {'below' if self.lower else 'above'} it"
+        told = f"{best.value:.1f} for {best.label}" if best.value != first.value else none
         return f"{self.column}: {first.value:.1f} for {first.label}, {told}."
 
 
@@ -68,7 +71,7 @@ def headline(table: PrintedTable) -> Headline | None:
         return None
     column, bars = found[0]
     end = max(end for bar in bars for end in (bar.value, *(bar.interval or ())))
-    return Headline(": ".join(filter(None, (column["group"], column["label"]))), bars, end or 1.0)
+    return Headline(": ".join(filter(None, (column["group"], column["label"]))), bars, end or 1.0, column.get("better") == "lower")
 
 
 def _bars(table: PrintedTable, index: int) -> list[Bar]:

@@ -24,6 +24,8 @@ LEVEL = 0.05
 """Differences are marked where the corrected p-value lies below this, unless a table says another `level`."""
 ROUNDING = 1e-12
 """Differences of fractions that differ by less are the same number."""
+TOO_FEW = "too few of the resamples are defined"
+"""Why a difference is not tested."""
 KEYS = ("subset", "metric", "protocol", "direction")
 Reader = Callable[[Path, Mapping[str, str]], np.ndarray | None]
 """From a score file and what names one of its records to the record's values on all resamples, if it has some."""
@@ -46,7 +48,7 @@ class Comparison:
 
 
 def resamples_reader() -> Reader:
-    """Return what gives the values of records on all resamples, float64 [r], or None where the score job kept none.
+    """Return what gives the values of records on all resamples, float64 [r], NaN where undefined, or None where the score job kept none.
 
     The resamples of a score file, which lie beside it, are read once, as long as few files take turns.
     """
@@ -59,9 +61,17 @@ def resamples_reader() -> Reader:
 
     def read(score: Path, record: Mapping[str, str]) -> np.ndarray | None:
         values = kept(score).get(tuple(record.get(key, "") for key in KEYS))
-        return None if values is None else np.asarray(values.values.to_numpy(zero_copy_only=False), dtype=np.float64)
+        if values is None:
+            return None
+        found = np.asarray(values.values.to_numpy(zero_copy_only=False), dtype=np.float64)
+        return np.where(np.isfinite(found), found, np.nan)  # one beyond float32 is not defined
 
     return read
+
+
+def too_few(defined: np.ndarray) -> bool:
+    """Tell whether fewer than half of the resamples, bool [r], are defined, or fewer than two."""
+    return bool(defined.sum() < max(2, len(defined) / 2))
 
 
 def over_seeds(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -88,7 +98,7 @@ def paired_bootstrap(system: np.ndarray, baseline: np.ndarray) -> Comparison | N
     rng = np.random.default_rng(42)
     difference = over_seeds(system, rng) - over_seeds(baseline, rng)
     found = difference[~np.isnan(difference)]
-    if 2 * len(found) < len(difference):
+    if too_few(~np.isnan(difference)):
         return None
     smaller = min(int((found <= 0).sum()), int((found >= 0).sum()))
     low, high = np.percentile(found, [2.5, 97.5])

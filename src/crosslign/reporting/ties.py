@@ -19,7 +19,7 @@ import numpy as np
 
 from crosslign.config.cells import layout_of
 from crosslign.reporting.cell import Cell, Grid
-from crosslign.reporting.significance import LEVEL, ROUNDING, holm, over_seeds, resamples_of, resamples_reader
+from crosslign.reporting.significance import LEVEL, ROUNDING, TOO_FEW, holm, over_seeds, resamples_of, resamples_reader, too_few
 from crosslign.reporting.values import run_values
 
 NO_TIES = "{}: ties are not judged, because {}."
@@ -86,10 +86,10 @@ class Ties:
 
 
 def degrees_of(a: Row, b: Row, variance: float) -> float:
-    """Return the degrees of freedom of a difference whose bootstrap has this variance."""
+    """Return the degrees of freedom of a difference whose bootstrap has this variance: at least those of the row with the fewest seeds."""
     parts = [(row.seed_variance / len(row.runs), len(row.runs) - 1) for row in (a, b) if len(row.runs) > 1]
     below = sum(own**2 / free for own, free in parts)
-    return variance**2 / below if below > 0 else math.inf
+    return max(min(free for _, free in parts), variance**2 / below) if below > 0 else math.inf
 
 
 def _tested(rows: Sequence[Row], seed: int) -> dict[tuple[int, int], tuple[float, float, float]]:
@@ -174,10 +174,11 @@ def tie_notes(resolved: Mapping[str, Any], grid: Grid, results: Path, names: Seq
         known = [row for row in rows if isinstance(row, Row)]
         if not why and len({row.resamples.shape[1] for row in known}) > 1:
             why = "the rows' resamples differ in number"
+        kept = np.empty(0) if why else ~np.isnan(np.concatenate([row.resamples for row in known])).any(0)
+        why = why or (TOO_FEW if too_few(kept) else "")
         if why:
             notes.append(NO_TIES.format(column["label"], why))
             continue
-        kept = ~np.isnan(np.concatenate([row.resamples for row in known])).any(0)
         found = ties([Row(row.runs, row.resamples[:, kept]) for row in known], column.get("better") == "lower")
         groups = " ".join("{" + "; ".join(names[places[at]] for at in group) + "}" for group in found.groups)
         scale = column.get("scale_by", layout["scale_by"])

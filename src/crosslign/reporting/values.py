@@ -12,7 +12,7 @@ from crosslign.config.baselines import baseline_rows
 from crosslign.paths import origin_files
 from crosslign.reporting.cell import Cell, Grid
 from crosslign.reporting.published import Published
-from crosslign.reporting.significance import LEVEL, TESTS, mark_differences, mark_intervals
+from crosslign.reporting.significance import LEVEL, ROUNDING, TESTS, mark_differences, mark_intervals
 from crosslign.tasks.records import NoRecordError, find_record
 
 
@@ -105,11 +105,12 @@ def _total(cells: Sequence[Cell]) -> Cell:
 def _mark_best(columns: Sequence[Mapping[str, Any]], grid: Grid) -> None:
     for column, cells in zip(columns, zip(*grid, strict=True), strict=True):
         known = [cell for cell in cells if cell.ours is not None and not cell.collapsed]
-        values = {cell.ours for cell in known}
-        if len(values) > 1 and "count" not in column:
-            best = min(values) if column.get("better") == "lower" else max(values)
-            for cell in known:
-                cell.marks += ["best"] if cell.ours == best else []
+        values = [cell.ours or 0.0 for cell in known]
+        if "count" in column or not values or max(values) - min(values) < ROUNDING:
+            continue
+        best = min(values) if column.get("better") == "lower" else max(values)
+        for cell, value in zip(known, values, strict=True):
+            cell.marks += ["best"] if abs(value - best) < ROUNDING else []
 
 
 def cell_or_gap(cell: Mapping[str, Any], resolved: Mapping[str, Any], results: Path) -> Cell:

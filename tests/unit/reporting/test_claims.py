@@ -20,6 +20,12 @@ PAPERS = ["msimcse", "moco_bert", "scl", "mpcl", "emma_x"]
 SELECT = {"task": "t", "subset": "de", "metric": "accuracy", "protocol": "", "direction": ""}
 
 
+def rewrite(results, score, values):
+    """Give a score file other resamples."""
+    row = {key: [SELECT[key]] for key in ("subset", "metric", "protocol", "direction")}
+    write_rows(resamples_path(results / score), pa.table({**row, "values": [list(values)]}), "resamples")
+
+
 @pytest.fixture
 def compared(tmp_path):
     """Return a comparison of two rows by the scores of their seeds, whose items vary by 1 point of each run."""
@@ -31,8 +37,7 @@ def compared(tmp_path):
             path = tmp_path / "scores" / f"{name}{number}.json"
             record = {**SELECT, "eval": "t", "value": value, "seed": number if seed else None, "n_items": 9, "run_id": name}
             write_json(path, {"records": [record]})
-            row = {key: [SELECT[key]] for key in ("subset", "metric", "protocol", "direction")}
-            write_rows(resamples_path(path), pa.table({**row, "values": [list(value + items[name])]}), "resamples")
+            rewrite(tmp_path, path, value + items[name])
             files.append(str(path.relative_to(tmp_path)))
         return [{"scores": files, "select": SELECT}]
 
@@ -64,6 +69,22 @@ def test_seeds_that_differ_widen_the_interval_and_one_seed_is_said(compared, tmp
 def test_where_less_is_better_the_sign_turns(compared, tmp_path):
     found = judge(compared([0.40], [0.50], sign=-1, seed=False), tmp_path)
     assert (found.verdict, found.difference) == ("supported", pytest.approx(10))
+
+
+def test_a_rounding_error_supports_nothing_and_resamples_without_values_decide_nothing(compared, tmp_path):
+    """Equal systems, of which one's score is the mean of three; then one whose resamples are not defined."""
+    equal = compared([0.1 + 0.2], [0.3], seed=False)
+    for side in ("better", "worse"):
+        rewrite(tmp_path, equal[side]["cells"][0]["scores"][0], np.full(4000, 0.3))
+    assert judge(equal, tmp_path).verdict == "undecided"
+    undefined = compared([0.5], [0.3], seed=False)
+    rewrite(tmp_path, undefined["better"]["cells"][0]["scores"][0], np.where(np.arange(4000) < 2500, np.nan, 0.5))
+    found = judge(undefined, tmp_path)
+    assert (found.verdict, found.smallest, found.note) == ("undecided", None, "too few of the resamples are defined")
+    beyond = compared([0.5], [0.3], seed=False)  # one resample in a thousand lies beyond what float32 holds
+    rewrite(tmp_path, beyond["better"]["cells"][0]["scores"][0], np.where(np.arange(4000) % 1000, 0.5, np.inf))
+    found = judge(beyond, tmp_path)
+    assert (found.verdict, found.smallest) == ("supported", pytest.approx(1.96, rel=0.05))
 
 
 def test_what_was_not_run_says_why(compared, tmp_path):

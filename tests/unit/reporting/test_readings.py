@@ -4,7 +4,7 @@ import pytest
 
 from crosslign.reporting.cell import Cell
 from crosslign.reporting.layout import PrintedCell, PrintedRow, PrintedTable
-from crosslign.reporting.readings import from_paper, printed_number, seen
+from crosslign.reporting.readings import from_paper, headline, printed_number, seen
 
 
 def cell(ours=None, printed="", scale_by=100, best=False, text="", sign="", status=None):
@@ -74,3 +74,14 @@ def test_equal_systems_are_said_to_be_equal():
 def test_one_cell_beyond_chance_is_one_cell():
     shown = table(("A", [cell(0.4), cell(0.4)]), ("B", [cell(0.5, sign="↑"), cell(0.3, sign="↓")]))
     assert seen(shown).endswith("Beyond chance, 1 cell lies above the first row (A) and 1 below it.")
+
+
+def test_the_headline_names_the_least_where_less_is_better():
+    shown = table(("A", [cell(0.4)]), ("B", [cell(0.3)]), ("C", [cell(0.5)]))
+    assert headline(shown).words == "c0: 40.0 for A, 50.0 for C."
+    shown.columns[0]["better"] = "lower"
+    assert headline(shown).words == "c0: 40.0 for A, 30.0 for B."
+    assert headline(table(("A", [cell(0.4)]), ("B", [cell(0.4)]))).words == "c0: 40.0 for A, and no system lies above it."
+    shown.rows = shown.rows[::-2]
+    shown.rows.append(shown.rows.pop(0))
+    assert headline(shown).words == "c0: 40.0 for A, and no system lies below it."

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm, t
 
-from crosslign.reporting.ties import Row, groups_of, ties
+from crosslign.reporting.ties import Row, degrees_of, groups_of, ties
 
 RESAMPLES, ITEMS, SEEDS = 1000, 500, 5
 REAL = [0.080, 0.085, 0.090, 0.174, 0.186, 0.178, 0.168, 0.129, 0.107, 0.094, 0.133]
@@ -142,6 +142,23 @@ def test_a_table_prints_its_ties_or_why_it_has_none(tmp_path):
     base, one, two = cell("base", 0.1), cell("A", 0.50, 0.51, 0.52), cell("B", 0.505, 0.515, 0.525)
     (said,) = [text for text in notes(("base", base), ("A", one), ("B", two)) if text.startswith("x: ")]
     assert said.startswith("x: {B; A} {base}. Standard deviation of a row's score over items 1.0, over seeds 1.0; the smallest difference ")
+    items[:250] = np.nan  # more than half of the resamples leave the score undefined
+    (said,) = [text for text in notes(("base", base), ("D", cell("D", 0.5, 0.6))) if text.startswith("x: ")]
+    assert said == "x: ties are not judged, because too few of the resamples are defined."
     assert any(
         "x: ties are not judged, because a trained row has one seed alone." in text for text in notes(("base", base), ("C", cell("C", 0.4)))
     )
+
+
+def test_variances_of_nothing_leave_no_number_that_is_none():
+    """Seeds that differ where the resamples do not: the degrees of freedom are those of the seeds, and no difference is needed to show."""
+    a, b = (Row(np.array(runs), np.full((2, 10), runs[0])) for runs in ([0.5, 0.5 + 1e-12], [0.6, 0.6]))
+    found = ties([a, b])
+    assert (found.groups, found.smallest) == ([[1], [0]], 0)
+    assert degrees_of(a, b, 0.0) == 1
+    # Welch's degrees lie between those of the row with the fewest seeds and the sum of both rows'.
+    rng = np.random.default_rng(0)
+    for sizes in ((2, 2), (2, 5), (4, 9)):
+        rows = [Row(rng.normal(size=n), np.zeros((n, 1))) for n in sizes]
+        variance = sum(row.seed_variance / len(row.runs) for row in rows)
+        assert min(sizes) - 1 <= degrees_of(*rows, variance) <= sum(sizes) - 2 + 1e-9
