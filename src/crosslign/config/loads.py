@@ -375,10 +375,6 @@ def _searching(project: Project, w: Wildcards) -> Load:
     return Load(min(source, target), millions, read_mb=source + target, compared=compared, gpus=project.gpus)
 
 
-def _overall(project: Project, w: Wildcards) -> Load:
-    return Load(sum(corpus_mb(project, name) for name in project.corpora))
-
-
 LOADS: Mapping[str, Callable[[Project, Wildcards], Load]] = {
     "fetch": lambda p, w: Load(bytes_of(source_file(p, w["source"], w["file"])) / 1e6),
     "prepare_encoder": lambda p, w: Load(parameters=encoder_size(p, w["encoder"])),
@@ -393,7 +389,11 @@ LOADS: Mapping[str, Callable[[Project, Wildcards], Load]] = {
     "train_system": _training,
     **dict.fromkeys(EMBED_RULES, lambda p, w: Load(corpus_mb(p, w["text_set"]), parameters(p, w["run"]))),
     "score": _scoring,
-    "measure_overlap": _overall,
+    "measure_overlap": lambda p, w: Load(sum(corpus_mb(p, name) for name in p.corpora)),
+    # Vectors of an encoder whose size is unknown.
+    "draw_figure": lambda p, w: Load(
+        sum(corpus_mb(p, name) for name in [p.figures[w["figure"]].get("text_set")] if name), UNKNOWN_MILLIONS
+    ),
     **dict.fromkeys(("mine_texts", "mine_embed", "mine_join", "mine_calibrate", "mine_pairs"), _mining),
     "mine_search": _searching,
 }

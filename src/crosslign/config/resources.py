@@ -108,12 +108,15 @@ def _asked(rule: str, load: Load) -> Need:
                 text + load.staged_mb,
             ),
         ),
-        "build_evaluation": (2000 + 3 * text + read, 30 + read / 50, text),
+        # Its items are held as Python's objects: 1.1 kB for each sentence of BUCC.
+        "build_evaluation": (2000 + 10 * text + read, 30 + read / 50, text),
         "build_view": (3000 + 2 * text, load.slowness * (120 + text / 20), text),
         # Rows are read in parts, their numbers are held.
         "build_examples": (3000 + 0.3 * text, 30 + read / 250 + 0.25 * model * rows_m, 3 * text),
-        "measure_overlap": (2000 + 0.5 * text, 60 + text / 100, 0),
-        "tokenise": (4000, 30 + read / 20, load.staged_mb),
+        # Keys of the evaluation sets are held, corpora are read in parts.
+        "measure_overlap": (3000 + 0.02 * text, 60 + text / 100, 0),
+        # A shard in each process: of rows with five views some 800 MB, beside one tokenizer of XLM-R.
+        "tokenise": (6000, 30 + read / 20, load.staged_mb),
         # Weights, gradients and AdamW's two moments are 16 bytes a parameter; momentum encoders and checkpoints in the making, more.
         "train_system": (
             4000 + 24 * model + 2 * text + 2 * load.held_mb,  # keys, and those of a checkpoint in the making
@@ -121,9 +124,9 @@ def _asked(rule: str, load: Load) -> Need:
             load.kept_mb + load.staged_mb,
         ),
         "embed": (3000 + 8 * model + 2 * text, 30 + 0.25 * model * rows_m, vectors),
-        "score": (3000 + 3 * vectors, 30 + 20 * rows_m + load.search_minutes, 0),
-        "draw_figure": (4000, 60, 0),
-        "count_rows": (1000, 240, 0),  # lineage names the sums of all that is counted
+        "score": (3000 + 3 * vectors, 30 + 5 * rows_m + load.search_minutes, 0),
+        "draw_figure": (4000 + vectors, 60, 0),  # of the nearest sentences of a pool, all of whose vectors are searched
+        "count_rows": (1000, 60, 0),  # lineage names the sums of all that is counted: a GB a second
         "mine_texts": (2000 + 2 * text, 60, text),
         "mine_embed": (4000 + 8 * model, 720, vectors),
         # The smaller of range and other side is held in low precision, best lists and measures of both; 4 neighbours take 48 bytes.
