@@ -96,7 +96,9 @@ def _notes_of(cells: Sequence[Cell]) -> list[str]:
 
 
 def _total(cells: Sequence[Cell]) -> Cell:
-    """Return the sum of counts."""
+    """Return the sum of counts; no value where one of them has none."""
+    if empty := next((cell for cell in cells if cell.ours is None), None):
+        return Cell(reason=empty.reason)
     files = [file for cell in cells for file in cell.score_files]
     total, estimated = math.fsum(cell.ours or 0.0 for cell in cells), any(cell.estimated for cell in cells)
     return Cell(ours=total, score_files=files, notes=_notes_of(cells), estimated=estimated)

@@ -58,3 +58,11 @@ def test_an_average_names_what_it_is_a_mean_of(tmp_path):
     columns = [{"label": "x", "task": "bucc"}, {"label": "y", "task": "bucc"}, {"label": "mean", "mean_of": ["x", "y"]}]
     table = lay_out(resolved([({"label": "A"}, [*cells, {"mean_of": ["x", "y"]}])], columns), tmp_path, tmp_path)
     assert table.rows[0].cells[2].details == "mean of 2 evaluations; runs A-s1, B-s1"
+
+
+def test_a_sum_of_counts_of_which_one_is_unknown_is_unknown(tmp_path):
+    parts = [{"scores": [foreign(tmp_path, run, **fields)], "select": SELECT}
+             for run, fields in (("A-s1", {}), ("B-s1", {"value": None, "reason": "no text"}))]  # fmt: skip
+    rows = [({"label": label}, [{"parts": own, "total": True}]) for label, own in (("A", parts[:1] * 2), ("B", parts))]
+    found = [row.cells[0].value for row in lay_out(resolved(rows, [{"label": "x", "task": "bucc"}]), tmp_path, tmp_path).rows]
+    assert [(cell.ours, cell.reason) for cell in found] == [(1.0, ""), (None, "no text")]
