@@ -144,6 +144,8 @@ def encoder(
         NetworkError: it cannot be fetched.
     """
     given = _settings(readout or {}, "readout")
+    if not isinstance(name, str | Path):
+        raise InputError("not the name of an encoder or a folder", where="crosslign.encoder", why=f"its type is {type(name).__name__}")
     if Path(name).is_dir():
         folder = Path(name)
         inner = {path.name: path for path in folders_in(folder) if (path / "config.json").is_file()}
@@ -152,12 +154,16 @@ def encoder(
             raise InputError("no encoder in this folder", where=str(folder), why="config.json is missing")
         own = {} if "pooling" in given else read_modules(next(iter(members.values())))
     else:
-        project, name = cached_project(config), str(name)
+        project, name = _cached(config), str(name)
         used = _at_scale(project, name)
         made(config, encoders=[used])
         members, own = {"main": project.paths.encoder(used) / "main"}, readout_entry(project, project.encoders[name]["readout"])
     model = Model.load(members)
     return Encoder(str(name), model.to(device or encoding_devices()[0]), {**own, **given})
+
+
+def _cached(config: Sequence[str]) -> Project:
+    return cached_project(_texts(config, "config"))
 
 
 def _at_scale(project: Project, name: str) -> str:
@@ -251,7 +257,7 @@ def evaluate(encoder: Encodes | Encoder, tasks: Iterable[str], *, config: Sequen
         InputError: no such task, or one that is scored on a classification head; or vectors that no score could depend on.
         NetworkError: data cannot be fetched.
     """
-    project, rows = cached_project(config), []
+    project, rows = _cached(config), []
     entries = {task: _task(project, task) for task in _texts(tasks, "tasks")}
     made(config, corpora=sorted({corpus for entry in entries.values() for corpus in entry["texts"].values()}))
     name = getattr(encoder, "name", type(encoder).__name__)
@@ -312,7 +318,7 @@ def names(kind: str, *, config: Sequence[str] = ()) -> dict[str, str]:
     Raises:
         InputError: there is no such kind.
     """
-    return dict(listed(cached_project(config), kind))
+    return dict(listed(_cached(config), kind))
 
 
 def scores(files: str | Path | Iterable[str | Path]) -> pd.DataFrame:
@@ -331,6 +337,8 @@ def scores(files: str | Path | Iterable[str | Path]) -> pd.DataFrame:
     """
     if isinstance(files, str | Path):
         files = list(files_below(Path(files))) if Path(files).is_dir() else [files]
+    if not isinstance(files, Iterable):
+        raise InputError("not a file, a folder or a list of files", where="crosslign.scores", why=f"its type is {type(files).__name__}")
     return frames.scores(files)
 
 
@@ -349,4 +357,4 @@ def table(name: str, directory: str | Path = ".", configfile: str | Path | None 
     Raises:
         InputError: no such table, or a score file is missing; names it, and the target to run.
     """
-    return frames.table(project_in(Path(directory), list(config), None if configfile is None else Path(configfile)), name)
+    return frames.table(project_in(Path(directory), _texts(config, "config"), None if configfile is None else Path(configfile)), name)

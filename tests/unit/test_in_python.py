@@ -229,6 +229,11 @@ def test_what_cannot_be_is_said_in_words(cache, tmp_path, encoder):
     assert "found one text, expected a list" in str(_raised(crosslign.mine, "Hello", ["a"], encoder))
     assert "did you mean 'ratio'" in str(_raised(crosslign.margin_scores, np.eye(2), np.eye(2), margin="rati"))
     assert str(tmp_path / "none.json") in str(_raised(crosslign.scores, str(tmp_path / "none.json")))
+    assert "its type is NoneType" in str(_raised(crosslign.encoder, None))
+    assert "its type is NoneType" in str(_raised(crosslign.scores, None))
+    for call, *given in ((crosslign.names, "encoders"), (crosslign.table, "quickstart"), (crosslign.evaluate, encoder, ["sts17"])):
+        with pytest.raises(InputError, match="config: found one text, expected a list"):
+            call(*given, config="scale=quick")
     assert "2 languages for 1 sentence" in str(_raised(encoder.encode, ["a"], ["en", "de"]))
     with pytest.raises(InputError, match="did you mean 'max_length'"):
         encoder.encode(["a"], max_lenght=3)
