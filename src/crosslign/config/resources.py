@@ -116,7 +116,7 @@ def _asked(rule: str, load: Load) -> Need:
         # Keys of the evaluation sets are held, corpora are read in parts.
         "measure_overlap": (3000 + 0.02 * text, 60 + text / 100, 0),
         # A shard in each process: of rows with five views some 800 MB, beside one tokenizer of XLM-R.
-        "tokenise": (6000, 30 + read / 20, load.staged_mb),
+        "tokenise": (8000, 30 + read / 20, load.staged_mb),
         # Weights, gradients and AdamW's two moments are 16 bytes a parameter; momentum encoders and checkpoints in the making, more.
         "train_system": (
             4000 + 24 * model + 2 * text + 2 * load.held_mb,  # keys, and those of a checkpoint in the making

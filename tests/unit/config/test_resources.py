@@ -180,7 +180,7 @@ def test_a_large_training_set_is_tokenised_by_several_processes_and_its_copy_nee
     assert [tokenising_threads(one, "nli_english") for one in (paper, project("quick"))] == [4, 1]
     text = examples_mb(paper, "nli_english")
     need = job_need(paper, "tokenise", {"examples": "nli_english", "key": "0"}, 1)
-    assert (need.mem_mb, need.disk_mb) == (6000, 1 + int(COPY_SHARE * text))
+    assert (need.mem_mb, need.disk_mb) == (8000, 1 + int(COPY_SHARE * text))
     assert need.runtime == int(30 + text / 20)
 
 
