@@ -2,12 +2,13 @@
 
 Each stage runs at three sizes, a factor of three apart, in a process of its own: corpora of the mirror's real sentence pairs (four in a
 line, copies behind numbers) through the catalog's filters, training sets of them, these tokenised by the vocabulary of XLM-R, given
-translations as views, and the search of mined pairs over random vectors. Figures are processor time less that of a tiny size, and peak
-memory. A corpus' time is that of reading, with a small sample drawn, and without `language_id`; to its extrapolation comes what the rows
+translations as views, an evaluation set of sentences and its overlap, and searches, scores and a figure of random vectors. Figures are
+processor time less that of a tiny size, and peak memory; of several processes, each takes as much above its start as the one that was
+measured. A corpus' time is that of reading, with a small sample drawn, and without `language_id`; to its extrapolation comes what the rows
 that could be drawn take in all filters. Its memory is that of a sample of half the rows. The slope is that of log over log. The
 extrapolation goes along the straight line through the two larger sizes, or by the power of the slope where that is above 1.1. A declared
 figure falls short where it is below 1.2 times the extrapolated one; or above 10 times it, and an hour or 4 GB above it. Prints a table in
-Markdown and, as its last line, how many figures fall short; ends with 1 where one does. It takes some ten minutes of processor time.
+Markdown and, as its last line, how many figures fall short; ends with 1 where one does. It takes some fifteen minutes of processor time.
 
     python benchmarks/growth.py --pairs 40000
 """
@@ -28,9 +29,11 @@ from typing import Any
 
 import pyarrow as pa
 from _common import ROOT, Cost, encoder_folder, machine, measured, official_files, parser, versions
+from _growth import evaluation, languages, nearest, overlap, ranking
 from _opusfilter import LANGS, sides, tatoeba
 
 from crosslign.config.loads import SEARCH_THREADS
+from crosslign.config.resources import TOKENISING
 from crosslign.files import write_rows
 
 FIVE = ("msimcse", "moco_bert", "scl", "mpcl", "emma_x")
@@ -44,8 +47,10 @@ TOKENIZER = "me5_small"
 TINY, FEW = "tiny", 2000
 LINE = 4
 """Real pairs in a line: some 300 bytes, as a row of the web corpora has."""
-NEEDS = {"examples": ("rows",), "tokenise": ("rows", "examples"), "view": ("labelled",)}
+NEEDS = {"examples": ("rows",), "tokenise": ("rows", "examples"), "view": ("labelled",), "overlap": ("rows",)}
 """Stages that make what another one reads."""
+COUNTED = {"ranking": 5000, "nearest": 10_000, "languages": 1}
+"""Stages whose size is a number of vectors or languages: the number that the factors multiply."""
 COSTLY = "language_id"
 THROUGH = (2000, 62_000)
 """Lines by whose difference the cost of all filters is measured: the first ones load models, and all could be drawn."""
@@ -57,10 +62,12 @@ class Case:
 
     Attributes:
         name: as the table has it.
-        stage: what is run: `corpus`, `examples`, `tokenise`, `view`, `search`.
+        stage: what is run: `corpus`, `search`, or one of `STAGES`.
         rule, wildcards: of the job at the papers' size.
         entry: corpus of the catalog whose filters are run.
-        size: of `Load`, what its time grows with.
+        size: of `Load`, what its time grows with; or how much there is of it, as published.
+        held: what of that size its memory grows with, where that is less: the largest corpus of those that come one after another.
+        processes: of the job.
     """
 
     name: str
@@ -68,7 +75,9 @@ class Case:
     rule: str
     wildcards: Mapping[str, str]
     entry: str = ""
-    size: str = "read_mb"
+    size: str | float = "read_mb"
+    held: float = math.inf
+    processes: int = 1
 
 
 CASES = (
@@ -76,9 +85,14 @@ CASES = (
     Case("ParaCrawl en-fr, sampled", "corpus", "build_corpus", {"corpus": "paracrawl_en-fr"}, "paracrawl_en-fr"),
     Case("CC-100 en, its beginning, sampled", "mono", "build_corpus", {"corpus": "cc100_en"}, "cc100_de"),
     Case("pairs of EMMA-X, 41 languages", "examples", "build_examples", {"examples": "ex_pairs"}),
-    Case("SCL's rows of 15 languages, tokenised", "tokenise", "tokenise", {"examples": "xnli_tt"}),
+    Case("SCL's rows of 15 languages, tokenised", "tokenise", "tokenise", {"examples": "xnli_tt"}, processes=TOKENISING),
     Case("SCL's views by given translations", "view", "build_view", {"view": "xnli_partial"}, size="text_mb"),
     Case("BUCC's training parts, mined", "search", "score", {"run": "xlm-r", "task": "bucc"}, size="compared"),
+    Case("BUCC's training parts, built", "evaluation", "build_evaluation", {"corpus": "bucc2018_training"}, size=2_657_541),
+    Case("overlap of all corpora", "overlap", "measure_overlap", {}, size="text_mb", held=1530.0),
+    Case("Mewsli-X, a million entities", "ranking", "score", {"run": "xlm-r", "task": "mewsli_x"}, size=1e6),
+    Case("FLORES-200, 203 languages", "languages", "score", {"run": "xlm-r", "task": "flores200"}, size=203.0),
+    Case("nearest of a million sentences", "nearest", "draw_figure", {"figure": "moco_bert_table10_sentences"}, size=1e6),
 )
 
 
@@ -195,19 +209,24 @@ def measures(case: Case, folder: Path, pairs: int, load: Any) -> list[Measured]:
     if case.stage == "search":
         names = [str(round(2 * math.sqrt(pairs * factor * 1000))) for factor in FACTORS]
         sizes, tiny = [float(name) ** 2 for name in names], "200"
+    elif case.stage in COUNTED:
+        names = [str(COUNTED[case.stage] * factor) for factor in FACTORS]
+        sizes, tiny = [float(name) for name in names], str(10 * (COUNTED[case.stage] > 1))
     else:
         names, tiny = [str(factor) for factor in FACTORS], TINY
-        sizes = [megabytes(case, folder, name) for name in names]
+        sizes = [2.0 * pairs * factor if case.stage == "evaluation" else megabytes(case, folder, str(factor)) for factor in FACTORS]
     start, *costs = (cost_of(_stage(case, FEW), folder, case.entry, name) for name in (tiny, *names))
     minutes = [max(cost.processor - start.processor, 0.01) / 60 for cost in costs]
-    size = float(getattr(load, case.size))
+    size = float(getattr(load, case.size)) if isinstance(case.size, str) else case.size
     if case.stage == "search":
         return [Measured("min", sizes, [value / SEARCH_THREADS for value in minutes], size)]
     if case.entry:
         found = Measured("min", sizes, minutes, size, _drawn_minutes(case, folder, load))
         costs = [cost_of(_stage(case, pairs * factor // 2), folder, case.entry, str(factor)) for factor in FACTORS]
         return [found, Measured("MB", [size / 2 for size in sizes], [cost.memory for cost in costs], load.text_mb)]
-    return [Measured("min", sizes, minutes, size), Measured("MB", sizes, [cost.memory for cost in costs], load.text_mb or size)]
+    memory = [cost.memory + (case.processes - 1) * (cost.memory - start.memory) for cost in costs]
+    held = min(case.held, (load.text_mb or size) if isinstance(case.size, str) else size)
+    return [Measured("min", sizes, minutes, size), Measured("MB", sizes, memory, held)]
 
 
 def _stage(case: Case, sample: int, without: str = COSTLY) -> str:
@@ -256,6 +275,11 @@ STAGES: dict[str, Callable[[Path, str], Any]] = {
     "examples": examples,
     "tokenise": tokenise,
     "view": view,
+    "evaluation": evaluation,
+    "overlap": overlap,
+    "ranking": ranking,
+    "languages": languages,
+    "nearest": nearest,
 }
 """What a process of its own does in the benchmark's folder, by name: with a size, or the name of an encoder."""
 
