@@ -78,7 +78,7 @@ class Load:
         kept_mb: disk of a trained run.
         filtered_mb: text of a corpus that goes through filters which look at a row alone: of a sample, the rows that could be drawn then.
         held_mb: text of a sample, which stays in memory until all rows have come; of a training, keys of its queue.
-        slowness: how much longer than others such filters take, or a view: half where no model translates.
+        slowness: how much longer than others such filters take, or a view: a third where no model translates.
         models_mb: models that a corpus' filters ask, each process its own copy.
         compared: pairs of sentences that a search compares.
         gpus: devices that search; without one, threads do.
@@ -348,7 +348,8 @@ def _language_pairs(project: Project, corpus: str) -> int:
 
 
 def _scoring(project: Project, w: Wildcards) -> Load:
-    text = sum(corpus_mb(project, corpus) for corpus in project.tasks[w["task"]]["texts"].values())
+    entry = project.tasks[w["task"]]  # of logits there are few numbers a text
+    text = 0.0 if entry.get("output") == "logits" else sum(corpus_mb(project, corpus) for corpus in entry["texts"].values())
     return Load(text, parameters(project, w["run"]), compared=compared(project, w["task"]))
 
 
@@ -382,7 +383,7 @@ LOADS: Mapping[str, Callable[[Project, Wildcards], Load]] = {
     "filter_shards": _share,
     "build_evaluation": lambda p, w: Load(corpus_mb(p, w["corpus"]), read_mb=_read_mb(p, w["corpus"])),
     "build_view": lambda p, w: Load(
-        corpus_mb(p, w["view"]), slowness=1.0 if {*p.views[w["view"]].get("translator", ())} - {"provided"} else 0.5
+        corpus_mb(p, w["view"]), slowness=1.0 if {*p.views[w["view"]].get("translator", ())} - {"provided"} else 1 / 3
     ),
     "build_examples": _examples,
     "tokenise": _tokenising,
@@ -390,8 +391,7 @@ LOADS: Mapping[str, Callable[[Project, Wildcards], Load]] = {
     **dict.fromkeys(EMBED_RULES, lambda p, w: Load(corpus_mb(p, w["text_set"]), parameters(p, w["run"]))),
     "score": _scoring,
     "measure_overlap": lambda p, w: Load(sum(corpus_mb(p, name) for name in p.corpora)),
-    # Vectors of an encoder whose size is unknown.
-    "draw_figure": lambda p, w: Load(
+    "draw_figure": lambda p, w: Load(  # of an encoder whose size is unknown
         sum(corpus_mb(p, name) for name in [p.figures[w["figure"]].get("text_set")] if name), UNKNOWN_MILLIONS
     ),
     **dict.fromkeys(("mine_texts", "mine_embed", "mine_join", "mine_calibrate", "mine_pairs"), _mining),

@@ -6,6 +6,7 @@ import pytest
 
 from crosslign.config.load import load_project
 from crosslign.config.loads import corpus_mb
+from crosslign.config.resources import uncapped_need
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -32,3 +33,11 @@ def test_a_part_of_a_joined_set_counts_its_own_languages():
     paper = load_project(ROOT, {"scale": "paper", "papers": ["moco_bert", "mpcl"], "targets": ["all"]})
     one, four = (corpus_mb(paper, name) for name in ("bucc2018_training_zh", "bucc2018_training"))
     assert 18.3 < one < four / 3
+
+
+def test_a_score_of_logits_asks_for_no_vectors():
+    """XNLI's 75,150 pairs with three numbers each take 290 MB (docs/archive/measurements.md)."""
+    paper = load_project(ROOT, {"scale": "paper", "papers": ["scl"], "targets": ["all"]})
+    run = next(f"{name}-s42" for name in paper.systems)
+    needed = 290
+    assert 1.2 * needed < uncapped_need(paper, "score", {"run": run, "task": "xnli"}).mem_mb < needed + 4000

@@ -362,6 +362,8 @@ def test_views_copy_neither_dictionaries_nor_given_translations():
     assert corpus_mb(scl, "xnli_full") == corpus_mb(scl, "xnli_partial") == pytest.approx(2 * text)
     assert corpus_mb(scl, "xnli_code_switch") == pytest.approx(text / 15)
     assert examples_mb(scl, "xnli_tt") == pytest.approx((5 + 1 / 15) * text)
+    minutes = 19  # by the extrapolation of benchmarks/growth.py
+    assert 1.2 * 1.2 * minutes < job_need(scl, "build_view", {"view": "xnli_partial"}, 1).runtime < 10 * minutes / 1.2
 
 
 def test_what_examples_hold_in_memory_is_asked_for_whole():
