@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -150,10 +151,9 @@ def main() -> int:
     end, ended = time.monotonic() + args.minutes * 60, dict[str, str]()
     with tempfile.TemporaryDirectory(prefix="crosslign-repeat-") as place:
         folder = Path(place)
-        with load(folder):
-            for number in range(1, args.times + 1):
-                name = f"under load, {number} of {args.times}"
-                ended[name] = run(name, args.tests, end - time.monotonic())
+        rounds = [f"under load, {number} of {args.times}" for number in range(1, args.times + 1)]
+        with load(folder), ThreadPoolExecutor(2) as pool:  # two at a time: much of each waits
+            ended |= zip(rounds, pool.map(lambda name: run(name, args.tests, end - time.monotonic()), rounds), strict=True)
         for name, given in surroundings(folder):
             if args.only is not None and not name.startswith(tuple(args.only)):
                 continue
