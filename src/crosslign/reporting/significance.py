@@ -97,9 +97,10 @@ def paired_bootstrap(system: np.ndarray, baseline: np.ndarray) -> Comparison | N
         return None
     rng = np.random.default_rng(42)
     difference = over_seeds(system, rng) - over_seeds(baseline, rng)
-    found = difference[~np.isnan(difference)]
-    if too_few(~np.isnan(difference)):
+    defined = ~np.isnan(difference)
+    if too_few(defined):
         return None
+    found = difference[defined]
     smaller = min(int((found <= 0).sum()), int((found >= 0).sum()))
     low, high = np.percentile(found, [2.5, 97.5])
     return Comparison(float(found.mean()), float(low), float(high), min(1.0, 2 * (smaller + 1) / (len(found) + 1)))

@@ -95,18 +95,6 @@ def test_an_average_of_nothing_has_the_reason_of_its_cells_and_of_a_gap_their_na
     assert means == ["no public weights", "no value in y: no public weights", "no value in x: no public weights"]
 
 
-@pytest.mark.parametrize("better", ["higher", "lower"])
-def test_rows_that_rounding_alone_sets_apart_are_best_together(tmp_path, better):
-    """The mean of 0.1, 0.2 and 0.3 is 0.2 less the last digit of a float."""
-    other = {"higher": 0.1, "lower": 0.3}[better]
-    three = [score(tmp_path, f"a-s{n}", value) for n, value in enumerate((0.1, 0.2, 0.3))]
-    rows = [({"label": "A"}, [cell(*three)]), ({"label": "B"}, [cell(score(tmp_path, "b", 0.2))])]
-    columns = [{"label": "x", "task": "bucc", "better": better}]
-    assert [row.cells[0].best for row in lay_out(resolved(rows, columns), tmp_path, tmp_path).rows] == [False, False]
-    rows.append(({"label": "C"}, [cell(score(tmp_path, "c", other))]))
-    assert [row.cells[0].best for row in lay_out(resolved(rows, columns), tmp_path, tmp_path).rows] == [True, True, False]
-
-
 @pytest.mark.parametrize("order", [("x", "y", "m", "n"), ("n", "m", "y", "x")])
 def test_an_average_may_be_averaged_again_wherever_it_stands(tmp_path, order):
     x, y = (

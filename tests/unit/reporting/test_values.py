@@ -1,7 +1,7 @@
 """Values of cells: scores of another group, whatever form they come in, and what a cell says of where it is from."""
 
 import pytest
-from test_tables import resolved
+from test_tables import cell, resolved, score
 
 from crosslign.files import write_json
 from crosslign.reporting.layout import lay_out
@@ -66,3 +66,15 @@ def test_a_sum_of_counts_of_which_one_is_unknown_is_unknown(tmp_path):
     rows = [({"label": label}, [{"parts": own, "total": True}]) for label, own in (("A", parts[:1] * 2), ("B", parts))]
     found = [row.cells[0].value for row in lay_out(resolved(rows, [{"label": "x", "task": "bucc"}]), tmp_path, tmp_path).rows]
     assert [(cell.ours, cell.reason) for cell in found] == [(1.0, ""), (None, "no text")]
+
+
+@pytest.mark.parametrize("better", ["higher", "lower"])
+def test_rows_that_rounding_alone_sets_apart_are_best_together(tmp_path, better):
+    """The mean of 0.1, 0.2 and 0.3 is 0.2 less the last digit of a float."""
+    other = {"higher": 0.1, "lower": 0.3}[better]
+    three = [score(tmp_path, f"a-s{n}", value) for n, value in enumerate((0.1, 0.2, 0.3))]
+    rows = [({"label": "A"}, [cell(*three)]), ({"label": "B"}, [cell(score(tmp_path, "b", 0.2))])]
+    columns = [{"label": "x", "task": "bucc", "better": better}]
+    assert [row.cells[0].best for row in lay_out(resolved(rows, columns), tmp_path, tmp_path).rows] == [False, False]
+    rows.append(({"label": "C"}, [cell(score(tmp_path, "c", other))]))
+    assert [row.cells[0].best for row in lay_out(resolved(rows, columns), tmp_path, tmp_path).rows] == [True, True, False]
