@@ -56,6 +56,10 @@ MANY_COMPARED = 1e10
 SEARCH_THREADS = 8
 GPU_SPEED = 20.0
 """How many times as fast as so many threads one GPU searches, at the least: reckoned from its peak, not measured."""
+ENCODING_HOURS = 0.25 / 560
+"""GPU-hours of encoding a million sentences, by million parameters, at most: an H200 takes 0.16 h for 560 million in float32."""
+CPU_TIMES = 50.0
+"""How many times as long as on a GPU encoding takes on two cores: 10,417 sentences in 95 s, 118 M parameters (docs/calibration.md)."""
 KEY_BYTES = {"float32": 4, "float16": 2}
 """Of a number of a queue's keys, as stored."""
 TAUGHT = 8.0
@@ -81,7 +85,7 @@ class Load:
         slowness: how much longer than others such filters take, or a view: a third where no model translates.
         models_mb: models that a corpus' filters ask, each process its own copy.
         compared: pairs of sentences that a search compares.
-        gpus: devices that search; without one, threads do.
+        gpus: devices that search or encode; without one, threads do.
     """
 
     text_mb: float = 0.0
@@ -112,6 +116,11 @@ class Load:
     def dimension(self) -> int:
         """Of its encoder's vectors, by the encoder's size."""
         return 1024 if self.parameters > 400 else 768 if self.parameters > 60 else 384
+
+    @property
+    def encoding_hours(self) -> float:
+        """Hours of encoding its sentences on a GPU, or on two cores."""
+        return ENCODING_HOURS * self.parameters * self.sentences / 1e6 * (1.0 if self.gpus else CPU_TIMES)
 
     @property
     def search_minutes(self) -> float:
@@ -263,7 +272,8 @@ def _joined(project: Project, w: Wildcards) -> Load:
 
 def _examples(project: Project, w: Wildcards) -> Load:
     taught = sum(encoder_size(project, encoder) for encoder in teachers(project, w["examples"]))
-    return Load(examples_mb(project, w["examples"]), parameters=taught, read_mb=_examples_read_mb(project, w["examples"]))
+    # A teacher encodes on CPUs what is an eighth of the text with its vectors.
+    return Load(examples_mb(project, w["examples"]), taught / TAUGHT, read_mb=_examples_read_mb(project, w["examples"]))
 
 
 def _tokenising(project: Project, w: Wildcards) -> Load:
@@ -363,7 +373,7 @@ def _mining(project: Project, w: Wildcards) -> Load:
     recipe = mine_recipe(project, w["mine"])
     sides = {side: _side_mb(project, recipe, side) for side in MINED_SIDES}
     text = sides.get(w.get("side", ""), sum(sides.values()))
-    return Load(text, sum(encoder_size(project, encoder) for encoder in recipe["encoders"]))
+    return Load(text, sum(encoder_size(project, encoder) for encoder in recipe["encoders"]), gpus=project.gpus)
 
 
 def _searching(project: Project, w: Wildcards) -> Load:
@@ -388,7 +398,7 @@ LOADS: Mapping[str, Callable[[Project, Wildcards], Load]] = {
     "build_examples": _examples,
     "tokenise": _tokenising,
     "train_system": _training,
-    **dict.fromkeys(EMBED_RULES, lambda p, w: Load(corpus_mb(p, w["text_set"]), parameters(p, w["run"]))),
+    **dict.fromkeys(EMBED_RULES, lambda p, w: Load(corpus_mb(p, w["text_set"]), parameters(p, w["run"]), gpus=p.gpus)),
     "score": _scoring,
     "measure_overlap": lambda p, w: Load(sum(corpus_mb(p, name) for name in p.corpora)),
     "draw_figure": lambda p, w: Load(  # of an encoder whose size is unknown

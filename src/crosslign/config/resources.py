@@ -93,6 +93,7 @@ def _filter_minutes(load: Load) -> float:
 def _asked(rule: str, load: Load) -> Need:
     """Return what the first attempt asks for."""
     text, read, model, vectors = load.text_mb, load.read_mb, load.parameters, load.vectors_mb
+    encoding = 2 * 60 * load.encoding_hours  # on a slower GPU or CPU
     rows_m, read_m = load.sentences / 1e6, load.read_mb / BYTES_A_SENTENCE
     asked = {
         "fetch": (1000, 120, text),
@@ -112,7 +113,7 @@ def _asked(rule: str, load: Load) -> Need:
         "build_evaluation": (2000 + 10 * text + read, 30 + read / 50, text),
         "build_view": (3000 + 2 * text, load.slowness * (120 + text / 20), text),
         # Rows are read in parts, their numbers are held.
-        "build_examples": (3000 + 0.3 * text, 30 + read / 250 + 0.25 * model * rows_m, 3 * text),
+        "build_examples": (3000 + 0.3 * text, 30 + read / 250 + encoding, 3 * text),
         # Keys of the evaluation sets are held, corpora are read in parts.
         "measure_overlap": (3000 + 0.02 * text, 60 + text / 100, 0),
         # A shard in each process: of rows with five views some 800 MB, beside one tokenizer of XLM-R.
@@ -123,12 +124,12 @@ def _asked(rule: str, load: Load) -> Need:
             60 + 120 * (load.gpu_hours or 1.5),
             load.kept_mb + load.staged_mb,
         ),
-        "embed": (3000 + 8 * model + 2 * text, 30 + 0.25 * model * rows_m, vectors),
+        "embed": (3000 + 8 * model + 2 * text, 30 + encoding, vectors),
         "score": (3000 + 3 * vectors, 30 + 5 * rows_m + load.search_minutes, 0),
         "draw_figure": (4000 + vectors, 60, 0),  # of the nearest sentences of a pool, all of whose vectors are searched
         "count_rows": (1000, 60, 0),  # lineage names the sums of all that is counted: a GB a second
         "mine_texts": (2000 + 2 * text, 60, text),
-        "mine_embed": (4000 + 8 * model, 720, vectors),
+        "mine_embed": (4000 + 8 * model, 120 + encoding, vectors),
         # The smaller of range and other side is held in low precision, best lists and measures of both; 4 neighbours take 48 bytes.
         "mine_search": (9000 + vectors + 200 * read_m, 60 + read / 100 + 1.5 * load.search_minutes, 48 * read_m),
         "mine_join": (4000 + 250 * rows_m, 60, 48 * rows_m),

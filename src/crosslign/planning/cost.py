@@ -23,8 +23,6 @@ from crosslign.planning.graph import own_name
 Job = tuple[str, Mapping[str, str]]
 """Rule and wildcards."""
 
-HOURS_A_MILLION = 0.25 / 560
-"""GPU-hours of encoding a million sentences, by million parameters: 0.05 h for the 200,000 of BUCC's sample (docs/calibration.md)."""
 START_HOURS = 20 / 3600
 """What an encoding takes before its first sentence: imports and weights."""
 PASSING = ("tokenise", "mine_search", "filter_shards")
@@ -104,9 +102,8 @@ def measured_hours(results: Path) -> dict[str, float]:
 
 
 def encoding_hours(project: Project, wildcards: Mapping[str, str]) -> float:
-    """Return the GPU-hours that an encoding is expected to take, by size of its encoder and text, before any was measured."""
-    load = load_of(project, "embed", wildcards)
-    return START_HOURS + HOURS_A_MILLION * load.parameters * load.sentences / 1e6
+    """Return the hours that an encoding is expected to take, by size of its encoder and text, before any was measured."""
+    return START_HOURS + load_of(project, "embed", wildcards).encoding_hours
 
 
 def encoding_correction(project: Project) -> tuple[float, int]:

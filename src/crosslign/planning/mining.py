@@ -10,21 +10,13 @@ from crosslign.config.project import Project
 from crosslign.config.resources import load_of, uncapped_need
 from crosslign.console import bytes_text, number_of
 from crosslign.durations import duration
-from crosslign.planning.cost import HOURS_A_MILLION, Job
+from crosslign.planning.cost import Job
 
-CPU_TIMES = 50.0
-"""How many times as long as on a GPU encoding takes on two cores: 10,417 sentences in 95 s, 118 M parameters (docs/calibration.md)."""
-
-
-def _encoding(load: Load, gpus: int) -> float:
-    return 3600 * HOURS_A_MILLION * load.parameters * load.sentences / 1e6 * (1.0 if gpus else CPU_TIMES)
-
-
-MINING_SECONDS: Mapping[str, Callable[[Load, int], float]] = {
-    "mine_embed": _encoding,
-    "mine_search": lambda load, gpus: 60 * load.search_minutes,
+MINING_SECONDS: Mapping[str, Callable[[Load], float]] = {
+    "mine_embed": lambda load: 3600 * load.encoding_hours,
+    "mine_search": lambda load: 60 * load.search_minutes,
 }
-"""Expected seconds of a job's work by rule, from its load and the GPUs of a job."""
+"""Expected seconds of a job's work by rule, from its load."""
 
 
 def mining_lines(project: Project, jobs: Iterable[Job]) -> Iterator[str]:
@@ -40,7 +32,7 @@ def mining_lines(project: Project, jobs: Iterable[Job]) -> Iterator[str]:
             searches[wildcards["mine"]].append(wildcards)
     for name, ranges in sorted(searches.items()):
         load, need = load_of(project, "mine_search", ranges[0]), uncapped_need(project, "mine_search", ranges[0])
-        one = duration(MINING_SECONDS["mine_search"](load, project.gpus))
+        one = duration(MINING_SECONDS["mine_search"](load))
         yield (
             f"mining {name}: about {load.compared * len(ranges):.1e} pairs of sentences compared in {number_of(len(ranges), 'job')}, "
             f"{one} and {need.mem_mb / 1000:.0f} GB of memory each; {bytes_text(need.disk_mb * len(ranges) * 1e6)} until they are joined"

@@ -52,7 +52,7 @@ def _work_seconds(project: Project, rule: str, wildcards: Mapping[str, str]) -> 
         return load_of(project, rule, wildcards).text_mb / DOWNLOADED_MB_A_SECOND
     if rule in CPU_SECONDS_A_MB:
         return CPU_SECONDS_A_MB[rule] * min(load_of(project, rule, wildcards).text_mb, MOST_TEXT_MB)
-    return MINING_SECONDS[rule](load_of(project, rule, wildcards), project.gpus) if rule in MINING_SECONDS else 0.0
+    return MINING_SECONDS[rule](load_of(project, rule, wildcards)) if rule in MINING_SECONDS else 0.0
 
 
 def tasks_of(project: Project, graph: Graph, means: Mapping[str, float]) -> dict[str, Task]:

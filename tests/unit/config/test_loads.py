@@ -41,3 +41,23 @@ def test_a_score_of_logits_asks_for_no_vectors():
     run = next(f"{name}-s42" for name in paper.systems)
     needed = 290
     assert 1.2 * needed < uncapped_need(paper, "score", {"run": run, "task": "xnli"}).mem_mb < needed + 4000
+
+
+BUCC_SENTENCES = 2_657_541
+"""Of its training parts."""
+
+
+@pytest.mark.parametrize(
+    ("encoder", "gpus", "seconds"),
+    [
+        ("xlm-r", 1, 1 / 1742),  # float32 on one H200 (docs/results.md)
+        ("me5_small", 0, 95 / 10_417),  # float32 on two cores, all of their time (docs/calibration.md)
+    ],
+)
+def test_an_encoding_asks_for_the_time_of_its_device(encoder, gpus, seconds):
+    """Golden: sentences a second as measured."""
+    papers = ["mpcl", "calibration"]
+    paper = load_project(ROOT, {"scale": "paper", "papers": papers, "targets": ["all"], "gpus": gpus})
+    wildcards = {"run": encoder, "checkpoint": "base", "readout": "mean", "text_set": "bucc2018_training"}
+    needed = BUCC_SENTENCES * seconds / 60
+    assert 1.2 * needed < uncapped_need(paper, "embed", wildcards).runtime < 10 * needed
