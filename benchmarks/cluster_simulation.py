@@ -1,7 +1,7 @@
 """The five papers on 1 to 64 GPUs: makespan and use of the devices, by simulation of the real graph with estimated times.
 
 The peer is what no scheduler can beat: the work shared by all devices, or the longest chain of jobs. The last line is the ratio of
-that bound and our makespan on 8 GPUs. Times are those that `crosslign plan` counts with: declared hours of trainings (PROTOCOLS C),
+that bound and our makespan on 8 GPUs. Times are those that `crosslign plan` counts with: declared hours of trainings (docs/protocols.md),
 encodings by size of encoder and text; CPU jobs by size of text.
 """
 

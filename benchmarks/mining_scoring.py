@@ -1,7 +1,7 @@
 """From neighbours to F1, beside the loops of LASER's scripts: margins of all candidates, `max` retrieval, best threshold.
 
 LASER takes each candidate's cosine anew from the vectors, one pair at a time, accepts pairs one by one, and walks over the sorted pairs for
-the threshold; here that is written in loops as PROTOCOLS B1.2 and B1.5 say it. Both get the same neighbours, drawn at random around
+the threshold; here that is written in loops, as docs/protocols.md says it. Both get the same neighbours, drawn at random around
 a planted partner, and must choose the same pairs and threshold. Prints processor seconds and, as its last line, `ratio: <loops / ours>`.
 
     python benchmarks/mining_scoring.py --rows 414000 --dim 256

@@ -25,7 +25,7 @@ FILTERS: list[dict[str, Any]] = [
 ]
 """Filters of a corpus of OPUS where the file names none."""
 PLACES = (
-    "mSimCSE 3.5, parallel sentences, with English dropout pairs (3.2) beside them.",
+    "mSimCSE 3.2, parallel sentences, with English dropout pairs beside them.",
     "Reimers and Gurevych 2020: both sides of a pair learn a teacher's vector of the English one.",
 )
 """Where a paper describes the training: by parallel sentences, by a teacher."""

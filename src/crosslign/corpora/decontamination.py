@@ -69,8 +69,9 @@ def _columns(table: pa.Table, known: KeySet) -> dict[str, _Sentences]:
 class Decontamination:
     """Drops examples that collide with an evaluation corpus, and counts.
 
-    Sentences collide when their A0.8 keys are equal, whatever their languages are. By `side` an example goes when any of its sentences
-    collides; by `pair` when all its sentences of equal meaning (`a` and `b`, or the group) collide with one corpus. Both are counted.
+    Sentences collide when their deduplication keys are equal, whatever their languages are. By `side` an example goes when any of its
+    sentences collides; by `pair` when all its sentences of equal meaning (`a` and `b`, or the group) collide with one corpus. Both are
+    counted.
 
     Args:
         evaluations: `texts` of evaluation corpora, by id.

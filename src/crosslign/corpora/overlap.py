@@ -54,7 +54,7 @@ def _side_keys(texts: pa.ChunkedArray) -> tuple[NDArray[np.bytes_], NDArray[np.b
 def measure_corpus(rows: Path, evaluations: Mapping[str, Path]) -> list[dict[str, Any]]:
     """Count, for each evaluation corpus, the rows of a corpus that hold one of its texts; batch after batch.
 
-    Texts are equal when their A0.8 keys are, whatever their languages.
+    Texts are equal when their deduplication keys are, whatever their languages.
 
     Args:
         rows: a corpus.

@@ -57,7 +57,7 @@ def notes_of(loaded, table, words):
 
 
 def test_a_row_says_by_what_the_checkpoints_that_it_shows_were_chosen():
-    """MPCL chooses five checkpoints; a table of BUCC shows the one chosen by Tatoeba alone (PROTOCOLS A5.11)."""
+    """MPCL chooses five checkpoints; a table of BUCC shows the one chosen by Tatoeba alone (its section 3.3)."""
     mpcl = project("mpcl", scale="paper")
     chosen = {
         "mpcl_table5": "tatoeba", "mpcl_table6": "bucc_sample", "mpcl_table7": "sts17_mteb, sts22", "mpcl_table8": "mtop_dev",

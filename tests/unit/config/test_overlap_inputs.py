@@ -20,7 +20,7 @@ def test_all_data_behind_the_tables_is_measured():
 
 
 def test_pairs_that_should_share_no_text_are_those_of_protocols():
-    """PROTOCOLS A.7.4: MultiNLI and its translations against XNLI's development and test parts."""
+    """MultiNLI and its translations against XNLI's development and test parts."""
     sets = ["xnli_dev_pairs", "xnli_test"]
     assert expected_none(load_project(ROOT, SETTINGS)) == {"multinli_train": sets, "xnli_mt": sets, "xtreme_xnli": sets}
 

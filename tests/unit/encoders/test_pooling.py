@@ -1,4 +1,4 @@
-"""Pooling and layers against hand-checked numbers (golden G11) and a loop."""
+"""Pooling and layers against numbers worked out by hand and a loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NLI triplets, within a language and across languages, against the rules of PROTOCOLS A.2.2."""
+"""NLI triplets, within a language and across languages, against the rules of mSimCSE (section 3)."""
 
 from __future__ import annotations
 

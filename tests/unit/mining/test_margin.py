@@ -1,4 +1,4 @@
-"""Margin mining against the hand-checked example of golden.md G1, and against loops."""
+"""Margin mining against an example worked out by hand, and against loops."""
 
 from __future__ import annotations
 

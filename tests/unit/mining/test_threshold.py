@@ -1,4 +1,4 @@
-"""Threshold search against golden.md G2 and a loop over all thresholds."""
+"""Threshold search against an example worked out by hand and a loop over all thresholds."""
 
 from __future__ import annotations
 

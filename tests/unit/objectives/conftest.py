@@ -116,7 +116,7 @@ def random_vectors():
 
 @pytest.fixture(params=[torch.float64, torch.float32], ids=["float64", "float32"])
 def typed(request):
-    """Bring vectors by name to a type, and a number's expectation to the tolerance of a loss in it (golden.md: 1e-9, 1e-4)."""
+    """Bring vectors by name to a type, and a number's expectation to the tolerance of a loss in it (1e-9, 1e-4)."""
 
     class Typed:
         dtype = request.param

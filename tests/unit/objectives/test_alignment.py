@@ -1,4 +1,4 @@
-"""MVA: the numbers of G7 and slow twins of its four similarities."""
+"""MVA: numbers worked out by hand and slow twins of its four similarities."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_identical_views_are_the_minimum(term, rows, identity):
 
 
 def test_kl_of_unit_vectors_is_tiny_but_that_of_posteriors_is_not(term, rows, random_vectors):
-    # Why the posterior reading is the default (PROTOCOLS A.4.1).
+    # Why the posterior reading is the default (docs/papers/scl.md).
     vectors = random_vectors(dimension=768, row=8, view_0=8)
     loss = term("alignment", distributions="embedding").loss(vectors, rows(8), {}).total
     assert float(loss) < 5e-3

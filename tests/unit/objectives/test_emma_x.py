@@ -1,4 +1,4 @@
-"""EMMA-X's losses: the numbers of G9, slow twins, the E-step's candidates, guard rails."""
+"""EMMA-X's losses: numbers worked out by hand, slow twins, the E-step's candidates, guard rails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Golden numbers of single anchors and cosines (G5 to G8): of the slow twins that the objectives agree with, and of single rows."""
+"""Golden numbers of single anchors and cosines: of the slow twins that the objectives agree with, and of single rows."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ TYPES = [torch.float64, torch.float32]
 A_KEY, B_KEY, A, B = (VECTORS[name] for name in ("a_key", "b_key", "a", "b"))
 
 COSINES = {
-    "G5 positives": (Z1, Z2, [[0.96, 0.8615384615, 0.9692307692], [0.8, 0.9230769231, 0.3846153846], [0.6, 0.3846153846, 0.9230769231]]),
-    "G5 hard": (Z1, Z3, [[0.8, 1, 0.9882352941], [0, 0.6, 0.4705882353], [1, 0.8, 0.8823529412]]),
-    "G6 x": (A, QUEUE_DE, [[0.8, 0.9692307692, -0.6, -0.8], [0, 0.3846153846, -1, 0]]),
-    "G6 y": (B, QUEUE_EN, [[0.8, 0.6, 0, -0.1529411765], [0.9230769231, 0.3846153846, -0.2461538462, 0.0950226244]]),
-    "G6 own keys": (torch.stack([A[0], A[1]]), B_KEY, [[0.96, 0.8615384615], [0.8, 0.9230769231]]),
-    "G6 own keys, y": (B, A_KEY, [[0.8615384615, 0.9882352941], [0.7100591716, 0.9954751131]]),
-    "G7": (
+    "infonce pairs": (Z1, Z2, [[0.96, 0.8615384615, 0.9692307692], [0.8, 0.9230769231, 0.3846153846], [0.6, 0.3846153846, 0.9230769231]]),
+    "infonce hard": (Z1, Z3, [[0.8, 1, 0.9882352941], [0, 0.6, 0.4705882353], [1, 0.8, 0.8823529412]]),
+    "momentum x": (A, QUEUE_DE, [[0.8, 0.9692307692, -0.6, -0.8], [0, 0.3846153846, -1, 0]]),
+    "momentum y": (B, QUEUE_EN, [[0.8, 0.6, 0, -0.1529411765], [0.9230769231, 0.3846153846, -0.2461538462, 0.0950226244]]),
+    "momentum own keys": (torch.stack([A[0], A[1]]), B_KEY, [[0.96, 0.8615384615], [0.8, 0.9230769231]]),
+    "momentum own keys, y": (B, A_KEY, [[0.8615384615, 0.9882352941], [0.7100591716, 0.9954751131]]),
+    "views": (
         ANCHORS,
         VIEWS,
         [
@@ -33,7 +33,7 @@ COSINES = {
             [0.3846153846, 0.6, 0.4705882353, 0.9230769231],
         ],
     ),
-    "G8": (
+    "groups": (
         GROUPS[::3],
         GROUPS,
         [
@@ -71,41 +71,41 @@ def each_its_own(t, temperature):
 
 
 ANCHOR_LOSSES = {
-    "G5 τ 0.05": (lambda t: slow_losses.info_nce(t(Z1), t(Z2)), [0.8511418591, 0.0818791594, 0.0015821748]),
-    "G5 hard": (lambda t: slow_losses.info_nce(t(Z1), t(Z2), 0.05, t(Z3), range(3)), [1.8512153191, 0.0834257185, 1.8224788043]),
-    "G5 own column + 1": (
+    "infonce τ 0.05": (lambda t: slow_losses.info_nce(t(Z1), t(Z2)), [0.8511418591, 0.0818791594, 0.0015821748]),
+    "infonce hard": (lambda t: slow_losses.info_nce(t(Z1), t(Z2), 0.05, t(Z3), range(3)), [1.8512153191, 0.0834257185, 1.8224788043]),
+    "infonce own column + 1": (
         lambda t: slow_losses.info_nce(t(Z1), t(Z2), 0.05, t(Z3), range(3), 1.0),
         [1.8621549278, 0.0858924213, 1.9384756168],
     ),
-    "G5 other direction": (lambda t: slow_losses.info_nce(t(Z2), t(Z1)), [0.0406704212, 0.2562601806, 1.2576209240]),
-    "G5 τ 1": (lambda t: slow_losses.info_nce(t(Z1), t(Z2), 1.0), [1.0700427212, 0.9033437292, 0.8361922685]),
-    "G6 x, τ 0.04": (lambda t: slow_losses.moco_direction(t(A), t(B_KEY), [t(QUEUE_DE)] * 2, 0.04), [0.8232470188, 0.0000014249]),
-    "G6 y, τ 0.04": (lambda t: slow_losses.moco_direction(t(B), t(A_KEY), [t(QUEUE_EN)] * 2, 0.04), [0.1956966150, 0.1515717362]),
-    "G6 x, τ 0.5": (lambda t: slow_losses.moco_direction(t(A), t(B_KEY), [t(QUEUE_DE)] * 2, 0.5), [1.0362185403, 0.5174178243]),
-    "G6 y, τ 0.5": (lambda t: slow_losses.moco_direction(t(B), t(A_KEY), [t(QUEUE_EN)] * 2, 0.5), [1.0249219759, 0.8790214272]),
-    "G7 CL, τ 1": (lambda t: each_its_own(t, 1.0), [1.2319581032, 1.3513987038, 1.3542901018, 1.0796356701]),
-    "G7 SCL, τ 1": (lambda t: others(t, 1.0, False), [0.9033437292, 1.3513987038, 1.0622369573, 1.0796356701]),
-    "G7 same class, τ 1": (lambda t: others(t, 1.0, True), [1.2523200941, 1.3513987038, 1.3637923642, 1.0796356701]),
-    "G7 CL, τ 0.1": (lambda t: each_its_own(t, 0.1), [0.6740352063, 1.1159111867, 1.1735506238, 0.0534930178]),
-    "G7 SCL, τ 0.1": (lambda t: others(t, 0.1, False), [0.2597874302, 1.1159111867, 0.8781864328, 0.0534930178]),
-    "G7 same class, τ 0.1": (lambda t: others(t, 0.1, True), [0.8776551158, 1.1159111867, 1.2685732482, 0.0534930178]),
-    "G7 retrieval, τ 1": (
+    "infonce other direction": (lambda t: slow_losses.info_nce(t(Z2), t(Z1)), [0.0406704212, 0.2562601806, 1.2576209240]),
+    "infonce τ 1": (lambda t: slow_losses.info_nce(t(Z1), t(Z2), 1.0), [1.0700427212, 0.9033437292, 0.8361922685]),
+    "momentum x, τ 0.04": (lambda t: slow_losses.moco_direction(t(A), t(B_KEY), [t(QUEUE_DE)] * 2, 0.04), [0.8232470188, 0.0000014249]),
+    "momentum y, τ 0.04": (lambda t: slow_losses.moco_direction(t(B), t(A_KEY), [t(QUEUE_EN)] * 2, 0.04), [0.1956966150, 0.1515717362]),
+    "momentum x, τ 0.5": (lambda t: slow_losses.moco_direction(t(A), t(B_KEY), [t(QUEUE_DE)] * 2, 0.5), [1.0362185403, 0.5174178243]),
+    "momentum y, τ 0.5": (lambda t: slow_losses.moco_direction(t(B), t(A_KEY), [t(QUEUE_EN)] * 2, 0.5), [1.0249219759, 0.8790214272]),
+    "views CL, τ 1": (lambda t: each_its_own(t, 1.0), [1.2319581032, 1.3513987038, 1.3542901018, 1.0796356701]),
+    "views SCL, τ 1": (lambda t: others(t, 1.0, False), [0.9033437292, 1.3513987038, 1.0622369573, 1.0796356701]),
+    "views same class, τ 1": (lambda t: others(t, 1.0, True), [1.2523200941, 1.3513987038, 1.3637923642, 1.0796356701]),
+    "views CL, τ 0.1": (lambda t: each_its_own(t, 0.1), [0.6740352063, 1.1159111867, 1.1735506238, 0.0534930178]),
+    "views SCL, τ 0.1": (lambda t: others(t, 0.1, False), [0.2597874302, 1.1159111867, 0.8781864328, 0.0534930178]),
+    "views same class, τ 0.1": (lambda t: others(t, 0.1, True), [0.8776551158, 1.1159111867, 1.2685732482, 0.0534930178]),
+    "views retrieval, τ 1": (
         lambda t: slow_losses.scl_retrieval(t(ANCHORS), t(VIEWS), PARAPHRASES, 1.0),
         [1.9437533873, 2.2343083162, 1.3542901018, 1.0796356701],
     ),
-    "G7 retrieval, τ 0.1": (
+    "views retrieval, τ 0.1": (
         lambda t: slow_losses.scl_retrieval(t(ANCHORS), t(VIEWS), PARAPHRASES, 0.1),
         [1.7050391337, 2.6889559460, 1.1735506238, 0.0534930178],
     ),
-    "G8 none": (lambda t: slow_losses.mpcl(t(GROUPS), GROUP, FIRST), [0.7102615057, 0.0585515103, 1.1177758103]),
-    "G8 global": (lambda t: slow_losses.mpcl(t(GROUPS), GROUP, FIRST, rescale="global"), [0.7219299506, 0.0328479491, 1.2781308997]),
-    "G8 row": (lambda t: slow_losses.mpcl(t(GROUPS), GROUP, FIRST, rescale="row"), [1.0488693981, 0.0291139478, 1.9031731812]),
-    "G8 positives only": (
+    "groups none": (lambda t: slow_losses.mpcl(t(GROUPS), GROUP, FIRST), [0.7102615057, 0.0585515103, 1.1177758103]),
+    "groups global": (lambda t: slow_losses.mpcl(t(GROUPS), GROUP, FIRST, rescale="global"), [0.7219299506, 0.0328479491, 1.2781308997]),
+    "groups row": (lambda t: slow_losses.mpcl(t(GROUPS), GROUP, FIRST, rescale="row"), [1.0488693981, 0.0291139478, 1.9031731812]),
+    "groups positives only": (
         lambda t: slow_losses.mpcl(t(GROUPS), GROUP, FIRST, left_out=other_anchors),
         [0.7009562111, 0.0575297282, 1.0635162614],
     ),
-    "G8 hard": (lambda t: slow_losses.mpcl(t(GROUPS), GROUP, FIRST, t(HARD)), [1.2577075982, 0.1137779090, 2.4882747529]),
-    "G8 single positive": (lambda t: slow_losses.info_nce(t(PAIRS[::2]), t(PAIRS[1::2])), [1.0641914802, 0.0819679589, 0.0035690026]),
+    "groups hard": (lambda t: slow_losses.mpcl(t(GROUPS), GROUP, FIRST, t(HARD)), [1.2577075982, 0.1137779090, 2.4882747529]),
+    "groups single positive": (lambda t: slow_losses.info_nce(t(PAIRS[::2]), t(PAIRS[1::2])), [1.0641914802, 0.0819679589, 0.0035690026]),
 }
 
 
@@ -137,11 +137,11 @@ def rows_of(monkeypatch):
 
 
 THROUGH_INFONCE = {
-    "G5": ({"a": Z1, "b": Z2}, {}, ANCHOR_LOSSES["G5 τ 0.05"][1]),
-    "G5 hard": ({"a": Z1, "b": Z2, "c": Z3}, {}, ANCHOR_LOSSES["G5 hard"][1]),
-    "G5 own column + 1": ({"a": Z1, "b": Z2, "c": Z3}, {"hard_negative_weight": 1.0}, ANCHOR_LOSSES["G5 own column + 1"][1]),
-    "G5 other direction": ({"a": Z2, "b": Z1}, {}, ANCHOR_LOSSES["G5 other direction"][1]),
-    "G5 τ 1": ({"a": Z1, "b": Z2}, {"temperature": 1.0}, ANCHOR_LOSSES["G5 τ 1"][1]),
+    "infonce": ({"a": Z1, "b": Z2}, {}, ANCHOR_LOSSES["infonce τ 0.05"][1]),
+    "infonce hard": ({"a": Z1, "b": Z2, "c": Z3}, {}, ANCHOR_LOSSES["infonce hard"][1]),
+    "infonce own column + 1": ({"a": Z1, "b": Z2, "c": Z3}, {"hard_negative_weight": 1.0}, ANCHOR_LOSSES["infonce own column + 1"][1]),
+    "infonce other direction": ({"a": Z2, "b": Z1}, {}, ANCHOR_LOSSES["infonce other direction"][1]),
+    "infonce τ 1": ({"a": Z1, "b": Z2}, {"temperature": 1.0}, ANCHOR_LOSSES["infonce τ 1"][1]),
 }
 
 
@@ -154,7 +154,7 @@ def test_anchors_of_infonce_itself(case, term, batch, typed, rows_of):
     assert (found - logits.diagonal()).tolist() == typed.near(expected)
 
 
-@pytest.mark.parametrize(("temperature", "name"), [(1.0, "G7 SCL, τ 1"), (0.1, "G7 SCL, τ 0.1")])
+@pytest.mark.parametrize(("temperature", "name"), [(1.0, "views SCL, τ 1"), (0.1, "views SCL, τ 0.1")])
 def test_anchors_and_mask_of_scl_itself(temperature, name, term, batch, typed, rows_of):
     views = [[{"kind": "full", "lang": "de", "a_text": f"view {i}", "b_text": None}] for i in range(4)]
     labels = [[float(label)] for label in LABELS]
@@ -169,10 +169,10 @@ def test_anchors_and_mask_of_scl_itself(temperature, name, term, batch, typed, r
 @pytest.mark.parametrize(
     ("options", "name"),
     [
-        ({"rescale": "none"}, "G8 none"),
-        ({"rescale": "global"}, "G8 global"),
-        ({"rescale": "row"}, "G8 row"),
-        ({"rescale": "none", "denominator": "positives_only"}, "G8 positives only"),
+        ({"rescale": "none"}, "groups none"),
+        ({"rescale": "global"}, "groups global"),
+        ({"rescale": "row"}, "groups row"),
+        ({"rescale": "none", "denominator": "positives_only"}, "groups positives only"),
     ],
 )
 def test_anchors_of_mpcl_itself(options, name, term, batch, typed, rows_of):

@@ -1,4 +1,4 @@
-"""InfoNCE: the numbers of G5, a slow twin, dropout pairs, triplets, masks, and the train-only projection."""
+"""InfoNCE: numbers worked out by hand, a slow twin, dropout pairs, triplets, masks, and the train-only projection."""
 
 from __future__ import annotations
 

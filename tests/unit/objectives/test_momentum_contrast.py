@@ -1,4 +1,4 @@
-"""MoCo-BERT: the numbers of G6, a slow twin, the rings, the moving average, and the order of a step."""
+"""MoCo-BERT: numbers worked out by hand, a slow twin, the rings, the moving average, and the order of a step."""
 
 from __future__ import annotations
 

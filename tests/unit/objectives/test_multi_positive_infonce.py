@@ -1,4 +1,4 @@
-"""MPCL: the numbers of G8, a slow twin of every variant, and how groups become inputs."""
+"""MPCL: numbers worked out by hand, a slow twin of every variant, and how groups become inputs."""
 
 from __future__ import annotations
 

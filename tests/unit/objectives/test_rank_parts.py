@@ -1,4 +1,4 @@
-"""EMMA-X's parts: the numbers of G10, slow twins of the classifiers, rank scores, interpolation ranks."""
+"""EMMA-X's parts: numbers worked out by hand, slow twins of the classifiers, rank scores, interpolation ranks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOGITS = torch.tensor([0.5, 0.0, -0.5, 1.0], dtype=DOUBLE)
 
 @pytest.fixture
 def mixture(part):
-    """The mixture of G10."""
+    """The mixture of the example."""
 
     def make(dtype=DOUBLE, **options):
         made = part("gaussian_mixture", **options)

@@ -139,7 +139,7 @@ HEADS = {
 
 @pytest.mark.parametrize("kind", HEADS)
 def test_heads_drop_out_where_they_are_said_to(part, kind):
-    """RoBERTa's before both of its layers (A.4.3), MoCo-BERT's on the hidden units alone (A3.8)."""
+    """RoBERTa's before both of its layers, MoCo-BERT's on the hidden units alone."""
     layers = part("classification", dimension=8, labels=2, head=kind, dropout=0.3).layers
     assert [type(layer).__name__ for layer in layers] == HEADS[kind]
     assert {layer.p for layer in layers if hasattr(layer, "p")} == {0.3}

@@ -1,4 +1,4 @@
-"""SCL: the numbers of G7, slow twins of its three formulas, and the positives of retrieval."""
+"""SCL: numbers worked out by hand, slow twins of its three formulas, and the positives of retrieval."""
 
 from __future__ import annotations
 

@@ -264,7 +264,7 @@ def test_vectors_of_large_sets_are_on_disk_for_a_while_only(project):
     jobs = [("embed", {"run": f"MS-E-s{seed}", "text_set": "bucc2018_training"}) for seed in range(10)]
     cost = cost_of(project, jobs)
     assert cost.kept_mb == 0
-    assert 2 * 10_000 < cost.peak_mb < 2 * 20_000  # two of ten at once; PROTOCOLS C4 counts 11 GB a run
+    assert 2 * 10_000 < cost.peak_mb < 2 * 20_000  # two of ten at once, of 11 GB each
     keeping = load_project(ROOT, {"scale": "paper", "papers": ["msimcse"], "targets": ["all"], "keep": {"embeddings": True}})
     assert cost_of(keeping, jobs).kept_mb == pytest.approx(5 * cost.peak_mb)
 

@@ -1,4 +1,4 @@
-"""BUCC protocols: deduplication (golden.md G1.4), thresholds and their transfer (G2), MTEB's scores (G11)."""
+"""BUCC protocols: deduplication, thresholds and their transfer, MTEB's scores, against examples worked out by hand."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def value(records, metric, protocol, subset="de-en"):
 
 
 GOLDEN_SCORES = (1.2, 1.1, 1.0)
-"""Of G1.4; halved, they are cosines."""
+"""Worked out by hand; halved, they are cosines."""
 METRICS = ("f1", "precision", "recall", "recall_cap", "extracted")
 BOTH_TYPES = pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-9), (np.float32, 1e-6)])
 
 
 def repeated(dtype, right=1):
-    """G1.4: "two" occurs twice among the sources, as items 1 and 2; `right` is the one that gold names."""
+    """The text "two" occurs twice among the sources, as items 1 and 2; `right` is the one that gold names."""
     evaluation = build({"de-en": (["one", "two", "two", "three"], ["ONE", "TWO", "THREE"], [(0, 0), (right, 1), (3, 2)])})
     sides = with_cosines(np.diag(GOLDEN_SCORES) / 2)
     names = [("xx", name) for name in ("one", "two", "three")], [("en", name) for name in ("ONE", "TWO", "THREE")]
@@ -87,7 +87,7 @@ def diagonal(names, cosines, links):
 
 
 def transfer():
-    """The example of golden.md G2 with scores divided by two, so that they are cosines."""
+    """The example of the threshold with scores divided by two, so that they are cosines."""
     # The gold pair d4 crosses two sentences that mining never puts together.
     dev = diagonal("12x34", [0.6, 0.55, 0.525, 0.5, 0.1], [(0, 0), (1, 1), (4, 3)])
     test = diagonal("12x3y4", [0.65, 0.54, 0.535, 0.51, 0.45, 0.05], [(0, 0), (1, 1), (3, 3), (5, 2)])

@@ -1,4 +1,4 @@
-"""Geometry of an embedding space against golden.md G11."""
+"""Geometry of an embedding space against examples worked out by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AP, MRR and purity against golden.md G11, and the scorers around them."""
+"""AP, MRR and purity against examples worked out by hand, and the scorers around them."""
 
 from __future__ import annotations
 
@@ -248,7 +248,7 @@ def test_linear_classification_without_two_classes_to_learn_is_undefined(train, 
 
 
 def test_linear_classification_is_the_mean_over_few_shot_regressions():
-    """As MTEB has it: each experiment fits on a few items of each class alone (PROTOCOLS B6)."""
+    """As MTEB has it: each experiment fits on a few items of each class alone."""
     rng = np.random.default_rng(7)
     counts = {"train": [40, 30, 50], "test": [12, 12, 12]}
     sets = {role: labelled(numbers, role) for role, numbers in counts.items()}

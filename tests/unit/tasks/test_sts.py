@@ -1,4 +1,4 @@
-"""STS aggregation against golden.md G4."""
+"""STS aggregation against an example worked out by hand."""
 
 from __future__ import annotations
 

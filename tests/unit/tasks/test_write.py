@@ -1,4 +1,4 @@
-"""Score files: fields of F.3, sorted, equal bytes; and row counts that must agree."""
+"""Score files: fields, sorted, equal bytes; and row counts that must agree."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ class SlowTrainer(SlowMethods):
         return named
 
     def _share(self, step):
-        """Return the share of the peak rate at a step (PROTOCOLS, golden numbers G11)."""
+        """Return the share of the peak rate at a step."""
         warm = self.train.get("warmup_steps") or math.ceil(self.train.get("warmup_share", 0) * self.steps)
         if step < warm:
             return step / warm

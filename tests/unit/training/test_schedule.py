@@ -1,4 +1,4 @@
-"""Schedules and step counts against golden G11."""
+"""Schedules and step counts against numbers worked out by hand."""
 
 from __future__ import annotations
 

@@ -170,7 +170,7 @@ def unify_split(split: Split, dedup: Dedup) -> tuple[Unified, Unified]:
 
 
 def nearest_item_scores(gold: np.ndarray, predicted: np.ndarray) -> dict[str, float]:
-    """Return accuracy and the F1, precision and recall of classes weighted by their gold frequency, as MTEB does for BUCC (B1.9).
+    """Return accuracy and the F1, precision and recall of classes weighted by their gold frequency, as MTEB does for BUCC.
 
     Args:
         gold, predicted: int64 [q], corpus index of each query's partner and of its nearest neighbour.

@@ -20,7 +20,7 @@ from crosslign.tasks.scorers._mined import Mined, Split, judge, nearest_item_sco
 Protocol = Literal["xtreme", "train_oracle", "sample_oracle", "official", "mteb"]
 
 ROLES: dict[str, tuple[str, ...]] = {"dev": ("dev", "sample"), "test": ("test", "training"), "official": ("official",)}
-"""Names that a task may give to its splits: BUCC's sample is the development set, its training set the test set (B1.4)."""
+"""Names that a task may give to its splits: BUCC's sample is the development set, its training set the test set (docs/protocols.md)."""
 USES: dict[str, tuple[str, ...]] = {
     "xtreme": ("dev", "test"),
     "train_oracle": ("test",),

@@ -191,7 +191,7 @@ def test_sts17_of_mteb_by_folder_and_mistakes(tmp_path):
 
 
 def test_an_article_of_sts22_without_text_is_one_space(tmp_path):
-    """Sizes and published figures of its first version count such pairs (B5)."""
+    """Sizes and published figures of its first version count such pairs."""
     text = "".join(json.dumps({"score": 2, "sentence1": first, "sentence2": "b"}) + "\n" for first in ("a", "", None, " "))
     paths = write(tmp_path, {"en/test.jsonl": text})
     found = pairs_of(read("mteb_sts", paths, empty_as_space=True), "en")

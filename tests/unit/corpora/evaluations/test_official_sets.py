@@ -95,7 +95,7 @@ def test_all_112_languages_of_the_mirror(mirror):
         "kaz": 575,
         "deu": 1000,
         "cmn": 1000,
-    }  # PROTOCOLS B2.1
+    }  # of the publisher's 112 languages
     assert {code: sizes[code] for code in stated} == stated
     assert max(sizes.values()) == 1000
     assert evaluation.items.num_rows == 2 * evaluation.gold.num_rows

@@ -89,7 +89,7 @@ def test_lareqa_of_the_mirror(mirror):
     assert questions.gold.num_rows == 9 * 1190
     ids = set(candidates.items["item_id"].to_pylist())
     assert set(questions.gold["right"].to_pylist()) <= ids
-    assert 852 <= len(ids) / 3 <= 1276  # PROTOCOLS B12: candidates of a language
+    assert 852 <= len(ids) / 3 <= 1276  # candidates of a language
 
 
 XCOPA = {"premise": "Es regnete.", "choice1": "Sie wurde nass.", "choice2": "Sie schlief.", "question": "effect", "label": 0}
