@@ -1,6 +1,7 @@
 """Every paper file in config/papers resolves at every scale, and the methods' file holds what it promises."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -191,3 +192,29 @@ def test_what_checkpoints_are_selected_on_is_kept_out_of_training(paper):
         wanted = frozenset().union(*(evaluations_of(loaded, loaded.tasks[select["task"]]) for select in selects))
         for term in entry.get("terms", []):
             assert wanted <= searched(loaded, term["examples"]), (name, term["examples"])
+
+
+PRINTED = {
+    "msimcse": ("mSimCSE", "2.1 2.2 2.3 3.1 3.2 4.1 4.2 4.3 4.4 4.5 4.6 5.1 5.2", 8),
+    "moco_bert": ("MoCo-BERT", "3.1 3.2 3.3 3.4", 10),
+    "scl": ("SCL", "2.1 2.2 3.1 3.2 3.3 4.1 4.2 4.3 5.1 5.2 5.3 5.4", 7),
+    "mpcl": ("MPCL", "3.1 3.2 3.3 3.4 3.5 3.5.1 3.5.2 3.6 3.7 3.7.1 3.7.2 3.8 4.1 4.2 4.3 A.1 A.2", 8),
+    "emma_x": ("EMMA-X", "3.1 3.2 3.3 3.4 5.1 5.2 5.3 5.4 5.5 A.1 A.2 B.1 B.2", 19),
+}
+"""Golden, of the papers' texts: sections with a number of two parts or three, and how many tables there are."""
+NUMBERED = re.compile(r"(?:^|\b(?:[Ss]ection|and|mSimCSE|MoCo-BERT|SCL|MPCL|EMMA-X) )((?:[1-9]|[A-C])\.\d(?:\.\d)?)\b(?!\.?\d)")
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_a_place_names_a_section_and_a_table_that_its_paper_has(paper):
+    loaded = project(paper)
+    own = {name: entry.get("place", "") for kind in (loaded.systems, loaded.finetunes, loaded.claims) for name, entry in kind.items()}
+    wrong = []
+    for name, place in own.items():
+        of = next((one for one, (title, _, _) in PRINTED.items() if place.startswith(title)), paper)
+        if of not in PRINTED:
+            continue
+        _, sections, tables = PRINTED[of]
+        wrong += [(name, section) for section in NUMBERED.findall(place) if section not in sections.split()]
+        wrong += [(name, table) for table in re.findall(r"[Tt]able (\d+)", place) if not 1 <= int(table) <= tables]
+    assert not wrong
