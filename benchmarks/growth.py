@@ -8,7 +8,7 @@ measured. A corpus' time is that of reading, with a small sample drawn, and with
 that could be drawn take in all filters. Its memory is that of a sample of half the rows. The slope is that of log over log. The
 extrapolation goes along the straight line through the two larger sizes, or by the power of the slope where that is above 1.1. A declared
 figure falls short where it is below 1.2 times the extrapolated one; or above 10 times it, and an hour or 4 GB above it. Prints a table in
-Markdown and, as its last line, how many figures fall short; ends with 1 where one does. It takes some fifteen minutes of processor time.
+Markdown and, as its last line, how many figures fall short; ends with 1 where one does. It takes some twenty minutes of processor time.
 
     python benchmarks/growth.py --pairs 40000
 """

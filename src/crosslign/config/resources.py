@@ -111,7 +111,7 @@ def _asked(rule: str, load: Load) -> Need:
         ),
         # Its items are held as Python's objects: 1.1 kB for each sentence of BUCC.
         "build_evaluation": (2000 + 10 * text + read, 30 + read / 50, text),
-        "build_view": (3000 + 2 * text, load.slowness * (120 + text / 20), text),
+        "build_view": (3000 + 2.5 * text, load.slowness * (120 + text / 20), text),
         # Rows are read in parts, their numbers are held.
         "build_examples": (3000 + 0.3 * text, 30 + read / 250 + encoding, 3 * text),
         # Keys of the evaluation sets are held, corpora are read in parts.
