@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import inf
 
+from crosslign.config.loads import declared_hours
 from crosslign.config.project import Project, remembered
-from crosslign.config.resolve import entry_of, split_run
+from crosslign.config.resolve import entry_of, run_id, split_run
 from crosslign.config.tokenised import readers
 
 SCORES = 20.0
@@ -14,14 +15,17 @@ SCORES = 20.0
 TRAININGS = 10.0
 HALF = 1e6
 """Examples read by a training whose priority is midway between those of the shortest and the longest."""
+AN_HOUR = 1e6
+"""Examples that a GPU reads in an hour, about."""
 
 
 def _training(project: Project, system: str) -> float:
-    """Return the priority of a training by the examples that it reads; one whose entry names no steps counts as longest."""
+    """Return the priority of a training by its declared hours, else by the examples that it reads; one that names no steps is longest."""
     entry, limits = entry_of(project, system), project.scale["limits"]
     steps = min(entry["train"].get("steps", inf), limits.get("steps", inf))
     batches = {term["examples"]: min(term["batch"], limits.get("batch", inf)) for term in entry["terms"]}
-    read = steps * sum(batches.values())
+    hours = declared_hours(project, run_id(system, 0))
+    read = steps * sum(batches.values()) if hours is None else hours * AN_HOUR
     return TRAININGS + (1.0 if read == inf else read / (read + HALF))
 
 

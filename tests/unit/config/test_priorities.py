@@ -38,9 +38,14 @@ def test_beside_gpus_that_train_cores_build_sets_when_nothing_else_waits():
     assert job_priority(devices, "tokenise", {"examples": "nli_en"}) > 10
 
 
-def test_a_training_whose_entry_names_epochs_counts_as_longest():
-    paper = load_project(ROOT, {"scale": "paper", "papers": ["msimcse", "quickstart"]})
-    of_steps = next(system for system, entry in paper.systems.items() if "steps" in entry.get("train", {}))
-    of_epochs = next(system for system, entry in paper.systems.items() if "epochs" in entry.get("train", {}))
-    assert job_priority(paper, "train_system", {"run": f"{of_steps}-s42"}) < 11
-    assert job_priority(paper, "train_system", {"run": f"{of_epochs}-s42"}) == 11
+def test_a_training_begins_by_its_declared_hours_and_else_by_what_it_reads():
+    papers = load_project(ROOT, {"scale": "paper", "papers": ["msimcse", "emma_x"]})
+    hours = {name: entry["gpu_hours"] for name, entry in papers.systems.items() if "gpu_hours" in entry}
+    first = {name: job_priority(papers, "train_system", {"run": f"{name}-s42"}) for name in hours}
+    assert sorted(hours, key=first.__getitem__) == sorted(hours, key=hours.__getitem__)
+    assert 10 <= min(first.values()) < max(first.values()) < 11
+
+
+def test_a_training_whose_entry_names_neither_hours_nor_steps_counts_as_longest():
+    contest = load_project(ROOT, {"scale": "paper", "papers": ["contest", "quickstart"]})
+    assert job_priority(contest, "train_system", {"run": "CT-MS-s42"}) == 11 > job_priority(contest, "train_system", {"run": "QS-P-s42"})
