@@ -47,7 +47,7 @@ def _damage(path: Path, name: str) -> str:
     """Unpack a file to its last byte, and return what is wrong with it."""
     if name.endswith(".parquet"):
         try:
-            with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            with pq.ParquetFile(path, page_checksum_verification=True, pre_buffer=False) as file:
                 for _ in file.iter_batches(ROWS):
                     pass
         except (pa.ArrowException, OSError) as error:

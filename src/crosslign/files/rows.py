@@ -106,7 +106,7 @@ def write_batches(path: Path, batches: Iterable[pa.Table], kind: str | pa.Schema
 def _readable(path: Path) -> Iterator[pq.ParquetFile]:
     """Open a Parquet file; what is wrong with it becomes an `InputError`."""
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(path, pre_buffer=False) as file:  # else all that was read stays in memory
             yield file
     except FileNotFoundError as error:
         raise InputError("file is missing", where=str(path), do="Run the target that makes it") from error

@@ -161,7 +161,7 @@ def write_again(pairs: Path, outputs: Mapping[str, Path], langs: Sequence[str]) 
     Raises:
         InputError: an output is the file itself.
     """
-    with pq.ParquetFile(pairs) as file:
+    with pq.ParquetFile(pairs, pre_buffer=False) as file:
         schema = file.schema_arrow
         about = About((langs[0], langs[1]), (schema.metadata or {}).get(b"encoders", b"").decode())
         for path in outputs.values():

@@ -47,7 +47,7 @@ def summary_lines(pairs: Path) -> Iterator[str]:
     Args:
         pairs: the Parquet file of `write_pairs`, best first.
     """
-    with pq.ParquetFile(pairs) as file:
+    with pq.ParquetFile(pairs, pre_buffer=False) as file:
         scores = file.read(["score"])["score"].to_numpy()
         counted: dict[int, float] = {}  # of equal counts, the highest score
         for score in round_scores(scores):

@@ -1,8 +1,12 @@
+import random
+
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from crosslign.corpora.readers._parquet import read_texts
 from crosslign.errors import InputError
-from crosslign.files import read_rows, write_batches, write_rows
+from crosslign.files import iter_rows, read_rows, write_batches, write_rows
 from crosslign.files.rows import ParquetRows
 
 
@@ -39,3 +43,15 @@ def test_rows_are_found_across_row_groups(tmp_path, monkeypatch):
     assert len(rows) == 11
     for start, stop in ((0, 11), (3, 5), (4, 8), (8, 11), (9, 10)):
         assert rows.between(start, stop)["text_id"].to_pylist() == [str(at) for at in range(start, stop)]
+
+
+@pytest.mark.parametrize("read", [iter_rows, lambda path: read_texts(path, "text")], ids=["rows of a corpus", "articles of a publisher"])
+def test_what_was_read_of_a_file_does_not_stay_in_memory(tmp_path, read):
+    path, draw = tmp_path / "a.parquet", random.Random(1)
+    with pq.ParquetWriter(path, pa.schema([("text", pa.string())])) as file:
+        for _ in range(40):
+            file.write_table(pa.table({"text": [draw.randbytes(50).hex() for _ in range(10_000)]}))
+    before, most = pa.total_allocated_bytes(), 0
+    for _ in read(path):
+        most = max(most, pa.total_allocated_bytes() - before)
+    assert 0 < most < path.stat().st_size / 2

@@ -68,7 +68,7 @@ def join(paths: Sequence[str], get: Callable[[str], Path], rows: int | None, des
         writer: pq.ParquetWriter | None = None
         for path in paths if left else ():
             here = get(path)
-            with _usable(path), pq.ParquetFile(here) as file:
+            with _usable(path), pq.ParquetFile(here, pre_buffer=False) as file:
                 writer = writer or writing.enter_context(pq.ParquetWriter(dest, file.schema_arrow, compression="zstd"))
                 for batch in file.iter_batches(ROWS):
                     kept = batch if left < 0 else batch.slice(0, left)
