@@ -15,7 +15,6 @@ from crosslign.config.claims import check_claims
 from crosslign.config.file_heads import with_heads
 from crosslign.config.file_lists import with_listed_files
 from crosslign.config.layers import OWN, file_called, load_layers, names_of
-from crosslign.config.loads import check_shares
 from crosslign.config.mining import check_mining
 from crosslign.config.names import check_names
 from crosslign.config.pairs import FOLDER, expand_pair, target_of
@@ -23,6 +22,7 @@ from crosslign.config.plugins import Plugin, note_of, papers_of, use_plugins, wi
 from crosslign.config.project import SECTIONS, Project, without_models
 from crosslign.config.recipes import check_recipes
 from crosslign.config.references import check_references
+from crosslign.config.resources import check_shares
 from crosslign.config.schema import SCHEMAS, check
 from crosslign.config.seeded import with_seeded_examples
 from crosslign.config.settings import DEFAULTS, SETTINGS, own_file, parsed, read_settings

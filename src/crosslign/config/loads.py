@@ -12,10 +12,8 @@ from crosslign.config.graph import corpus_parts, examples_inputs, selection_sets
 from crosslign.config.mining import mine_recipe, side_files
 from crosslign.config.project import Project, filter_models, remembered
 from crosslign.config.resolve import LAST, encoders_trained, entry_of, kept_checkpoints, run_recipe, split_run
-from crosslign.errors import InputError
 from crosslign.files.walk import size_of
 from crosslign.paths import MINED_SIDES
-from crosslign.registry import nearest
 
 Wildcards = Mapping[str, str]
 
@@ -286,21 +284,6 @@ def drawn_first(project: Project, corpus: str) -> bool:
     entry = project.corpora[corpus]
     bounded = "sample" in entry or ("corpus_rows" in project.scale["limits"] and not entry.get("whole"))
     return bounded and entry["kind"] in ("mono", "bitext") and not filters_of(project, corpus) & WHOLE
-
-
-def check_shares(project: Project) -> None:
-    """Check that every corpus of `corpus_shards` is there, and one whose rows several jobs can filter.
-
-    Raises:
-        InputError: names the corpus, and says why not.
-    """
-    for corpus in project.settings["corpus_shards"]:
-        where = f"config/config.yaml: corpus_shards.{corpus}"
-        if corpus not in project.corpora:
-            raise InputError(f"unknown corpus {corpus!r}", where=where, why=nearest(corpus, list(project.corpora)))
-        if corpus_parts(project, corpus) and not drawn_first(project, corpus):
-            why = "its rows are not sampled one by one as it is read: it keeps all rows, or a filter needs all of them"
-            raise InputError(f"{corpus} cannot be shared among jobs", where=where, why=why, do="Leave it out")
 
 
 def _training(project: Project, w: Wildcards) -> Load:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from crosslign.config.graph import corpus_parts
 from crosslign.config.loads import (
     BYTES_A_SENTENCE,
     EMBED_RULES,
@@ -23,6 +24,8 @@ from crosslign.config.loads import (
     filters_of,
 )
 from crosslign.config.project import Project
+from crosslign.errors import InputError
+from crosslign.registry import nearest
 
 SHORTEST = 20
 """Minutes; a warning signal comes up to three minutes before the end, which a shorter job could mistake for its start."""
@@ -165,6 +168,21 @@ def corpus_threads(project: Project, corpus: str) -> int:
     if drawn_first(project, corpus) and not (parsed or costly):
         return 1
     return FILTER_PROCESSES if files_mb(project, corpus, unpacked_by=1.0) > BUSY_MB else 1
+
+
+def check_shares(project: Project) -> None:
+    """Check that every corpus of `corpus_shards` is there, and one whose rows several jobs can filter.
+
+    Raises:
+        InputError: names the corpus, and says why not.
+    """
+    for corpus in project.settings["corpus_shards"]:
+        where = f"config/config.yaml: corpus_shards.{corpus}"
+        if corpus not in project.corpora:
+            raise InputError(f"unknown corpus {corpus!r}", where=where, why=nearest(corpus, list(project.corpora)))
+        if corpus_parts(project, corpus) and not drawn_first(project, corpus):
+            why = "its rows are not sampled one by one as it is read: it keeps all rows, or a filter needs all of them"
+            raise InputError(f"{corpus} cannot be shared among jobs", where=where, why=why, do="Leave it out")
 
 
 def tokenising_threads(project: Project, examples: str) -> int:
