@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from crosslign.config.catalog import off
 from crosslign.corpora.archives import TAR_SUFFIXES, read_through
 from crosslign.corpora.sources.url import is_page
 from crosslign.corpora.unpacking import FORMATS, MAGIC
 from crosslign.errors import InputError
+from crosslign.files.rows import parquet_file
 
 BEGINS = {**{suffix: magic for magic, suffix in MAGIC.items()}, ".zip": b"PK", ".whl": b"PK", ".parquet": b"PAR1"}
 """What a file of each suffix begins with."""
@@ -47,7 +47,7 @@ def _damage(path: Path, name: str) -> str:
     """Unpack a file to its last byte, and return what is wrong with it."""
     if name.endswith(".parquet"):
         try:
-            with pq.ParquetFile(path, page_checksum_verification=True, pre_buffer=False) as file:
+            with parquet_file(path, page_checksum_verification=True) as file:
                 for _ in file.iter_batches(ROWS):
                     pass
         except (pa.ArrowException, OSError) as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -102,11 +103,21 @@ def write_batches(path: Path, batches: Iterable[pa.Table], kind: str | pa.Schema
     return total
 
 
+def parquet_file(path: Path, **options: Any) -> pq.ParquetFile:
+    """Open a Parquet file to read it in parts; pyarrow would read ahead, and keep all that was read in memory.
+
+    Args:
+        path: the file.
+        options: of `pyarrow.parquet.ParquetFile`.
+    """
+    return pq.ParquetFile(path, pre_buffer=False, **options)
+
+
 @contextmanager
 def _readable(path: Path) -> Iterator[pq.ParquetFile]:
     """Open a Parquet file; what is wrong with it becomes an `InputError`."""
     try:
-        with pq.ParquetFile(path, pre_buffer=False) as file:  # else all that was read stays in memory
+        with parquet_file(path) as file:
             yield file
     except FileNotFoundError as error:
         raise InputError("file is missing", where=str(path), do="Run the target that makes it") from error
@@ -156,7 +167,7 @@ class ParquetRows:
     """Rows of a Parquet file by number; one row group is in memory at a time."""
 
     def __init__(self, path: Path) -> None:
-        self._file = pq.ParquetFile(path)
+        self._file = parquet_file(path)
         sizes = [self._file.metadata.row_group(at).num_rows for at in range(self._file.num_row_groups)]
         self._ends = np.cumsum([0, *sizes])
         self._held: tuple[int, pa.Table | None] = (-1, None)

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from crosslign.errors import InputError
 from crosslign.files import atomic_path, read_rows, write_batches
+from crosslign.files.rows import parquet_file
 from crosslign.mining.formats import TEXT_WRITERS, About
 from crosslign.mining.lists import Neighbours
 from crosslign.mining.margin import Margin, Pairs, Retrieval, mine
@@ -161,7 +161,7 @@ def write_again(pairs: Path, outputs: Mapping[str, Path], langs: Sequence[str]) 
     Raises:
         InputError: an output is the file itself.
     """
-    with pq.ParquetFile(pairs, pre_buffer=False) as file:
+    with parquet_file(pairs) as file:
         schema = file.schema_arrow
         about = About((langs[0], langs[1]), (schema.metadata or {}).get(b"encoders", b"").decode())
         for path in outputs.values():

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from crosslign.console import as_columns, number_of
+from crosslign.files.rows import parquet_file
 from crosslign.mining.formats import BREAKS
 
 STEPS, BEST, SHOWN = 7, 3, 60
@@ -47,7 +48,7 @@ def summary_lines(pairs: Path) -> Iterator[str]:
     Args:
         pairs: the Parquet file of `write_pairs`, best first.
     """
-    with pq.ParquetFile(pairs, pre_buffer=False) as file:
+    with parquet_file(pairs) as file:
         scores = file.read(["score"])["score"].to_numpy()
         counted: dict[int, float] = {}  # of equal counts, the highest score
         for score in round_scores(scores):

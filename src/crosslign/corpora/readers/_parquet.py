@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from crosslign.errors import InputError
+from crosslign.files.rows import parquet_file
 from crosslign.registry import nearest
 
 ROWS = 256
@@ -30,7 +30,7 @@ def read_texts(path: Path, column: str, *beside: str, do: str = "", again: str =
         InputError: the file is missing or not Parquet, lacks a column, or that of the texts holds none.
     """
     try:
-        with pq.ParquetFile(path, pre_buffer=False) as file:  # else all that was read stays in memory
+        with parquet_file(path) as file:
             names = [name.split(".") for name in (*beside, column)]
             kind = [_type(file.schema_arrow, name, path, do) for name in names][-1]
             held = kind.value_type if pa.types.is_dictionary(kind) else kind  # repeated texts, or categories of pandas

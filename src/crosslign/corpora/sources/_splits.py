@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from crosslign.errors import InputError
 from crosslign.files.checksums import copy_summed, sha256_file
+from crosslign.files.rows import parquet_file
 
 ROWS = 8192
 PART = (
@@ -68,7 +69,7 @@ def join(paths: Sequence[str], get: Callable[[str], Path], rows: int | None, des
         writer: pq.ParquetWriter | None = None
         for path in paths if left else ():
             here = get(path)
-            with _usable(path), pq.ParquetFile(here, pre_buffer=False) as file:
+            with _usable(path), parquet_file(here) as file:
                 writer = writer or writing.enter_context(pq.ParquetWriter(dest, file.schema_arrow, compression="zstd"))
                 for batch in file.iter_batches(ROWS):
                     kept = batch if left < 0 else batch.slice(0, left)
