@@ -1,4 +1,4 @@
-"""A whole table, as Snakemake, its executor and a real Slurm take it, by the profile as it is: only what the jobs do is left out."""
+"""A whole table, and all papers, as Snakemake, its executor and a real Slurm take them by the profile: only what jobs do is left out."""
 
 import json
 import re
@@ -93,21 +93,38 @@ def empty(tmp_path):
     return project
 
 
-def test_a_table_goes_to_slurm_in_groups_that_ask_for_what_a_node_has(nodes, empty):
+def run(nodes, empty, seconds, *asked):
+    """Run the project to its end; return the jobs of Slurm, all of them completed, and the jobs of Snakemake in them, each once."""
     before = nodes.last()
-    asked = ["--config", "scale=quick", "papers=[moco_bert]", "targets=[moco_bert_table5]"]
     command = [sys.executable, "-m", "snakemake", "--cores", "all", "--profile", "slurm", *asked]
     variables = environment(PYTHONPATH=":".join([f"{empty.folder}/before", *filter(None, sys.path)]))
     with open(empty.folder / "run.log", "w") as log:
-        done = subprocess.run(command, cwd=empty.folder, env=variables, stdout=log, stderr=log, check=False, timeout=900 * PATIENCE)
+        done = subprocess.run(command, cwd=empty.folder, env=variables, stdout=log, stderr=log, check=False, timeout=seconds * PATIENCE)
     assert done.returncode == 0, (empty.folder / "run.log").read_text()[-6000:]
     submitted = nodes.jobs(after=before)
-    assert {(job.state, job.fields["NumNodes"]) for job in submitted} == {("COMPLETED", "1")}
+    assert {job.state for job in submitted} == {"COMPLETED"}
     known = json.loads((empty.folder / "before" / "jobs.json").read_text())
     given = Counter((empty.folder / "before" / "given").read_text().splitlines())
     assert given == Counter(known.keys())  # each once
+    return submitted, known
+
+
+def test_a_table_goes_to_slurm_in_groups_that_ask_for_what_a_node_has(nodes, empty):
+    submitted, known = run(nodes, empty, 900, "--config", "scale=quick", "papers=[moco_bert]", "targets=[moco_bert_table5]")
+    assert {job.fields["NumNodes"] for job in submitted} == {"1"}
     assert len(submitted) < len(known) / 3
     cpus = {job.fields["JobName"].partition("-")[0]: int(job.fields["NumCPUs"]) for job in submitted}
     # Side by side, and the threads of one; whatever the machine has on which the command was given.
     assert (cpus["scores"], cpus["embeds"]) == (16, 8)
     assert most_here(engine_log(empty.folder)) == 3  # `local-cores`
+
+
+def test_all_of_the_papers_goes_to_slurm_in_fewer_than_seven_hundred_submissions(nodes, empty):
+    (empty.folder / "slurm" / "local.yaml").write_text(OWN.replace("local-cores: 3\n", ""))
+    submitted, known = run(nodes, empty, 1700)
+    assert len(submitted) < 700
+    assert most_here(engine_log(empty.folder)) == 4  # `local-cores` of the profile
+    cpus = {job.comment: int(job.fields["NumCPUs"]) for job in submitted}
+    assert max(cpus.values()) == 16  # `max_cpus`, whatever the machine has that the command was given on
+    assert len(known) > 2000
+    assert f" is {len(submitted)} submissions" in (ROOT / "docs" / "cluster.md").read_text()
