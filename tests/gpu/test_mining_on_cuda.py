@@ -9,6 +9,7 @@ import torch
 from crosslign.mining.knn import neighbours
 from crosslign.mining.lists import Neighbours, State
 from crosslign.mining.search import Search
+from crosslign.mining.side import Side
 
 TYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, None], ids=["float32", "bfloat16", "its own"])
 
@@ -50,6 +51,24 @@ def test_a_side_that_is_not_kept_is_read_again(cuda):
     rows = np.random.default_rng(0).permutation(200)[:140]
     found = neighbours(x, y, 4, source_rows=rows, device=cuda, keep=0, tile=(64, 96))
     assert equal(found, neighbours(x, y, 4, source_rows=rows))
+
+
+def test_rows_of_float16_stay_on_the_device_in_half_the_memory_and_give_the_same_bytes(cuda):
+    x = clusters(2000, 16, 4).astype(np.float16)
+    rows = np.random.default_rng(0).permutation(2000)[:1400]
+    for chosen, n in ((None, 2000), (rows, 1400)):
+        whole, given = slice(0, n), x.copy()
+        expected = Side(x, chosen, "v", torch.device("cpu"), 1 << 30).grid(whole)
+        half = Side(given, chosen, "v", torch.device(cuda), n * 16 * 2)
+        too_large = Side(given, chosen, "v", torch.device(cuda), n * 16 * 2 - 1)
+        wide = Side(given.astype(np.float32), chosen, "v", torch.device(cuda), n * 16 * 2)
+        given[:] = 1  # what is kept is not read again
+        some = torch.tensor([7, n - 1, 7, 512], device=cuda)
+        assert torch.equal(half.grid(whole).cpu(), expected)
+        assert torch.equal(half.grid(some).cpu(), expected[some.cpu()])
+        assert torch.equal(half.on(torch.device(cuda)).grid(some).cpu(), expected[some.cpu()])
+        assert not torch.equal(too_large.grid(whole).cpu(), expected)
+        assert torch.equal(wide.grid(whole).cpu(), expected)
 
 
 def test_a_search_goes_on_where_it_was_stopped(cuda, tmp_path, monkeypatch):

@@ -30,6 +30,8 @@ from crosslign.mining.tiles import WIDTH, BoundExceededError
 from crosslign.progress import Progress
 from crosslign.vectors import Vectors, name_of, open_both
 
+KEPT = 4 << 30
+"""Bytes of a side's rows that stay in a processor's memory, at most."""
 SMALLEST = 1024
 """Rows and columns below which a tile is not made smaller to fit into a device's memory."""
 
@@ -60,8 +62,8 @@ def neighbours(
 ) -> Neighbours:
     """Return the k nearest targets of each source and the k nearest sources of each target.
 
-    Memory: a low-precision copy of the smaller side (its rows * (d + 13) * 2 bytes at most), float32 copies of each side up to `keep`
-    bytes, the best lists, and one tile; for each device. It does not grow with n * m.
+    Memory: a low-precision copy of the smaller side (its rows * (d + 13) * 2 bytes at most), the rows of each side up to `keep` bytes
+    (float32; on a GPU float16 where they are that), the best lists, and one tile; for each device. It does not grow with n * m.
 
     Args:
         sources, targets: arrays [n, d] and [m, d] of float16, float32 or float64, or paths of `.npy` files, which are memory-mapped.
@@ -73,7 +75,8 @@ def neighbours(
         tile: rows and columns of a tile, multiples of 16; changes time and memory, never the result. Tiles that do not fit into a
             device's memory are made smaller.
         dtype: torch.bfloat16 or torch.float32 for the tiles; default: what the device multiplies fastest. Never changes the result.
-        keep: bytes of a side's float32 copy that may stay in memory; a larger one is read again where its rows are needed.
+        keep: bytes of a side's rows that may stay on each device; a larger side is read again where its rows are needed. Default:
+            4 GiB on a CPU, on a GPU a quarter of what is free there.
         state: where to keep the running best lists, and to look for those of a search that was killed.
 
     Raises:
@@ -144,8 +147,8 @@ def _no_room(where: Iterable[str], what: str) -> ResourceError:
 
 
 def _keep(devices: Sequence[torch.device]) -> int:
-    """Return how many bytes of a side's float32 copy may stay on each device: both sides leave half of what is free for all else."""
-    return min([SIZES[devices[0].type].keep, *(_free(device) // 4 for device in devices if device.type == "cuda")])
+    """Return how many bytes of a side's rows may stay on each device: on GPUs both sides leave half of what is free for all else."""
+    return min(KEPT if device.type == "cpu" else _free(device) // 4 for device in devices)
 
 
 def _free(device: torch.device) -> int:

@@ -51,7 +51,8 @@ class Side:
         rows: which rows of it take part, in this order; all when None.
         name: how messages call this side.
         device: where products are made.
-        keep: largest float32 copy that is kept in memory, in bytes; a larger side is read again where rows of it are needed.
+        keep: bytes of the side's rows that may stay on the device: as float32 on the grid, or, on a GPU, as the float16 that they are.
+            A larger side is read again where rows of it are needed.
 
     Attributes:
         name: how messages call this side.
@@ -68,40 +69,45 @@ class Side:
         self.n, self.d = len(vectors) if rows is None else len(rows), vectors.shape[1]
         if not self.n:
             raise InputError("no vectors to search", where=name)
-        self._grid: Tensor | None = None
-        grid = torch.empty(self.n, self.d, device=device) if self.n * self.d * 4 <= keep else None
+        # On a GPU float16 rows stay as they are, in half the memory, and go to the grid where they are needed.
+        self._halved = vectors.itemsize == 2 and device.type == "cuda"
+        dtype = torch.float16 if self._halved else torch.float32
+        kept = torch.empty(self.n, self.d, dtype=dtype, device=device) if self.n * self.d * dtype.itemsize <= keep else None
         self._scale = np.empty(self.n)
         total = torch.zeros(self.d, dtype=torch.float64, device=device)
-        for at, scale, block in self._measured():
+        for at, scale, sent, block in self._measured():
             self._scale[at] = scale
             total += block.sum(0)
-            if grid is not None:
-                grid[at] = block
+            if kept is not None:
+                kept[at] = sent if self._halved else block
         self.centre = (total / self.n).float()
-        self._grid = grid
+        self._kept, self._scale_there = kept, torch.from_numpy(self._scale).to(device)
 
     def on(self, device: torch.device) -> Side:
         """Return the same side on another device."""
         other = copy(self)
-        other.device, other.centre = device, self.centre.to(device)
-        other._grid = None if self._grid is None else self._grid.to(device)
+        other.device, other.centre, other._scale_there = device, self.centre.to(device), self._scale_there.to(device)
+        other._kept = None if self._kept is None else self._kept.to(device)
         return other
 
     def grid(self, at: slice | Tensor) -> Tensor:
         """Return rows on the grid, float32 [rows, d]; `at` is a slice or int64 indices."""
-        if self._grid is not None:
-            return self._grid[at] if isinstance(at, slice) else self._grid.index_select(0, at)
-        where = at if isinstance(at, slice) else at.cpu().numpy()
-        return self._placed(self._read(where), self._scale[where])
+        if self._kept is None:
+            where = at if isinstance(at, slice) else at.cpu().numpy()
+            return self._placed(self._read(where), self._scale[where])[1]
+        rows = self._kept[at] if isinstance(at, slice) else self._kept.index_select(0, at)
+        return on_grid(rows, self._scale_there[at]) if self._halved else rows
 
     def _read(self, at: slice | np.ndarray) -> np.ndarray:
         return np.asarray(self._raw[at if self._rows is None else self._rows[at]])
 
-    def _placed(self, raw: np.ndarray, scale: np.ndarray) -> Tensor:
-        """Return rows on the grid and on the device: put there before they go to it, or once they are there, where that is faster."""
+    def _placed(self, raw: np.ndarray, scale: np.ndarray) -> tuple[Tensor, Tensor]:
+        """Return rows as they reach the device, and on the grid: put there before they go to it, or on it, if that is faster."""
         if self.device.type == "cpu":
-            return torch.from_numpy(to_grid(raw, scale))
-        return on_grid(self._sent(raw), self._sent(scale))
+            grid = torch.from_numpy(to_grid(raw, scale))
+            return grid, grid
+        sent = self._sent(raw)
+        return sent, on_grid(sent, self._sent(scale))
 
     def _sent(self, array: np.ndarray) -> Tensor:
         # A GPU fetches pinned memory several times as fast, and while the host goes on; torch keeps it until it is fetched.
@@ -109,10 +115,10 @@ class Side:
         np.copyto(pinned.numpy(), array)
         return pinned.to(self.device, non_blocking=True)
 
-    def _measured(self) -> Iterator[tuple[slice, np.ndarray, Tensor]]:
+    def _measured(self) -> Iterator[tuple[slice, np.ndarray, Tensor, Tensor]]:
         """Yield blocks of rows as `_measure` returns them; a few blocks ahead, one in each thread that torch may use."""
         threads = torch.get_num_threads()
-        waiting: deque[tuple[slice, Future[tuple[np.ndarray, Tensor]]]] = deque()
+        waiting: deque[tuple[slice, Future[tuple[np.ndarray, Tensor, Tensor]]]] = deque()
         with ThreadPoolExecutor(threads) as pool:
             for at in blocks(self.n, SIZES[self.device.type].read):
                 waiting.append((at, pool.submit(self._measure, at)))
@@ -122,11 +128,11 @@ class Side:
             for block, measured in waiting:
                 yield block, *measured.result()
 
-    def _measure(self, at: slice) -> tuple[np.ndarray, Tensor]:
-        """Return what takes some rows to the grid, float64 [rows], and these rows there."""
+    def _measure(self, at: slice) -> tuple[np.ndarray, Tensor, Tensor]:
+        """Return what takes some rows to the grid, float64 [rows], and these rows as `_placed` does."""
         raw, scale = self._read(at), np.empty(at.stop - at.start)
         numbers = np.arange(at.start, at.stop) if self._rows is None else self._rows[at]
         for part in blocks(len(raw), CHUNK):
             # The order of a sum may change its last bit: lengths are numpy's, of the same rows at a time, whatever the device.
             scale[part] = GRID / row_norms(raw[part], numbers[part], self.name)
-        return scale, self._placed(raw, scale)
+        return scale, *self._placed(raw, scale)

@@ -11,7 +11,6 @@ class Sizes:
 
     Attributes:
         tile: rows and columns of a tile, at most.
-        keep: bytes of a side's float32 copy that may stay on the device, at most.
         read: rows that a thread of the host reads and measures at once.
         copied: rows of which low-precision copies are made at once.
         scored: pairs that are re-scored at once.
@@ -21,7 +20,6 @@ class Sizes:
     """
 
     tile: tuple[int, int]
-    keep: int
     read: int
     copied: int
     scored: int
@@ -33,7 +31,7 @@ class Sizes:
 # A processor is fast on what stays in its cache; on a GPU each call costs some microseconds, whatever it works on, and a dot product of
 # two rows costs hundreds of times its share of a product of matrices.
 SIZES = {
-    "cpu": Sizes((1 << 11, 1 << 11), 4 << 30, 1 << 9, 1 << 9, 1 << 9, 1 << 15, 1 / 2, 1 << 8),
-    "cuda": Sizes((1 << 15, 1 << 15), 16 << 30, 1 << 10, 1 << 14, 1 << 15, 1 << 22, 1 / 8, 1 << 10),
+    "cpu": Sizes((1 << 11, 1 << 11), 1 << 9, 1 << 9, 1 << 9, 1 << 15, 1 / 2, 1 << 8),
+    "cuda": Sizes((1 << 15, 1 << 15), 1 << 10, 1 << 14, 1 << 15, 1 << 22, 1 / 8, 1 << 10),
 }
 """By type of device."""

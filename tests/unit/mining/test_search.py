@@ -58,7 +58,7 @@ def test_copies_have_rows_of_whole_words_of_sixteen_bytes(d: int) -> None:
         assert copy[:20, d : d + 6].any()
 
 
-SMALL = Sizes(tile=(48, 80), keep=0, read=512, copied=16, scored=7, looked_up=5, dense=1 / 64, dense_rows=3)
+SMALL = Sizes(tile=(48, 80), read=512, copied=16, scored=7, looked_up=5, dense=1 / 64, dense_rows=3)
 
 
 @pytest.mark.parametrize("of", [SMALL, sizes.SIZES["cuda"]], ids=["small", "cuda"])
@@ -67,8 +67,9 @@ def test_sizes_of_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch, of: Siz
     x, y = clusters(700, 24, 1, 0.5), clusters(530, 24, 2, 0.5)
     expected = neighbours(x, y, k, dtype=torch.bfloat16)
     monkeypatch.setitem(sizes.SIZES, "cpu", of)
-    assert equal(neighbours(x, y, k, dtype=torch.bfloat16), expected)
-    assert equal(neighbours(x, y, k, dtype=torch.bfloat16, device=["cpu", "cpu"]), expected)
+    keep = 0 if of is SMALL else None
+    assert equal(neighbours(x, y, k, dtype=torch.bfloat16, keep=keep), expected)
+    assert equal(neighbours(x, y, k, dtype=torch.bfloat16, keep=keep, device=["cpu", "cpu"]), expected)
 
 
 @pytest.mark.parametrize(("devices", "rows", "shares"), [(1, 50_000, 1), (2, 50_000, 2), (8, 50_000, 8), (8, 100, 7), (3, 10, 1)])
@@ -130,6 +131,6 @@ def test_rows_stay_on_gpus_that_have_room_for_them(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free[device.index], 1 << 40))
     monkeypatch.setattr(torch.cuda, "memory_reserved", lambda device: 6 << 30)
     monkeypatch.setattr(torch.cuda, "memory_allocated", lambda device: 2 << 30)
-    assert knn._keep(gpus[:1]) == sizes.SIZES["cuda"].keep == 16 << 30
+    assert knn._keep(gpus[:1]) == (80 + 4 << 30) // 4
     assert knn._keep(gpus) == knn._keep(gpus[1:]) == (8 + 4 << 30) // 4
-    assert knn._keep([CPU]) == sizes.SIZES["cpu"].keep
+    assert knn._keep([CPU]) == 4 << 30
