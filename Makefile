@@ -32,7 +32,7 @@ help:
 	@echo "make triton      put Triton beside the packages, so that its kernels are tested without a GPU"
 	@echo "make lint        check style, types, rules and their format"
 	@echo "make bench       run the benchmarks beside their public peers"
-	@echo "make gpu         measure and test all that is for a GPU, on one, in a quarter of an hour; writes gpu.txt"
+	@echo "make gpu         measure and test what is for a GPU, on one, in calls of ten minutes; writes gpu.txt with a page of it"
 	@echo "make release     build sdist and wheel into dist/, and check both: contents, the wheel alone, the tests of the sdist"
 	@echo "make clean       remove .venv and what Snakemake remembers of its runs; results stay"
 

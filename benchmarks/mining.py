@@ -9,7 +9,8 @@ On a GPU each way first runs once at full size outside the clock, unless `--repe
 memory. faiss must be built for GPUs there: conda's `faiss-gpu` (envs/gpu.yaml); PyPI's `faiss-gpu-cu12` has code for compute capability 7
 and 8, none for Hopper's 9, and needs libraries of CUDA 12. Where none works, a flat search written in torch takes its place: float32
 products without TF32, in tiles, and the k largest of each row, once in each direction. It is no faiss, and the last line then says so
-instead of a ratio; faiss for CPUs, where that is installed, takes its turn too, so that the neighbours are checked against it.
+instead of a ratio; faiss for CPUs, where that is installed, takes its turn too, so that the neighbours are checked against it. The brute
+force of cuVS (`cuvs-cu12`, `cuvs-cu13`) takes part where it is installed and works.
 
     python benchmarks/mining.py                                             # 50,000 x 50,000 x 768 random-cluster vectors
     python benchmarks/mining.py --real --rows 24000                         # Tatoeba and FLORES-200 sentences, encoded
@@ -113,6 +114,26 @@ def by_sentence_transformers(x: np.ndarray, y: np.ndarray, k: int, device: str) 
     return Neighbours(*found)
 
 
+def by_cuvs(x: np.ndarray, y: np.ndarray, k: int, device: str) -> Neighbours:
+    """Search in each direction with the brute force of cuVS, float32."""
+    import torch
+    from cuvs.neighbors import brute_force
+
+    found: list[Any] = []
+    for base, queries in ((y, x), (x, y)):
+        index = brute_force.build(torch.from_numpy(base).to(device), metric="inner_product")
+        scores, indices = brute_force.search(index, torch.from_numpy(queries).to(device), k)
+        found += [torch.as_tensor(one, device=device).cpu().numpy() for one in (indices, scores)]
+    return Neighbours(*found)
+
+
+CUVS_TRIAL = """
+import torch
+from cuvs.neighbors import brute_force
+vectors = torch.eye(8, device="cuda")
+found = brute_force.search(brute_force.build(vectors, metric="inner_product"), vectors, 1)[1]
+assert torch.as_tensor(found, device="cuda")[:, 0].tolist() == list(range(8))
+"""
 TRIAL = """
 import faiss, numpy
 vectors = numpy.eye(8, dtype="float32")
@@ -130,7 +151,12 @@ def searches_on(device: str) -> bool:
         return False
     if device == "cpu" or not hasattr(faiss, "StandardGpuResources"):
         return device == "cpu"
-    return subprocess.run([sys.executable, "-c", TRIAL], capture_output=True, check=False).returncode == 0
+    return runs_alone(TRIAL)
+
+
+def runs_alone(trial: str) -> bool:
+    """Tell whether a program ends well in a process of its own."""
+    return subprocess.run([sys.executable, "-c", trial], capture_output=True, check=False).returncode == 0
 
 
 def contestants(x: np.ndarray, y: np.ndarray, args: argparse.Namespace) -> dict[str, Callable[[], Neighbours]]:
@@ -143,6 +169,8 @@ def contestants(x: np.ndarray, y: np.ndarray, args: argparse.Namespace) -> dict[
         searches[FLAT] = lambda: by_torch(x, y, args.k, device)
         if searches_on("cpu"):
             searches["faiss on the CPU"] = lambda: by_faiss(x, y, args.k, "cpu")
+    if device != "cpu" and runs_alone(CUVS_TRIAL):
+        searches["cuVS"] = lambda: by_cuvs(x, y, args.k, device)
     searches["sentence-transformers"] = lambda: by_sentence_transformers(x, y, args.k, device)
     if args.without_sentence_transformers:
         del searches["sentence-transformers"]

@@ -20,6 +20,7 @@ import json
 import statistics
 import sys
 import tempfile
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,9 @@ from _training import (
     recipe_of,
     run,
 )
+
+BY_TOKENS = "mini_batch_num_tokens"
+"""Option of the peer's cached loss, in its newer versions."""
 
 
 def train_ours(folder: Path, pairs: Pairs, options: argparse.Namespace, work: Path) -> tuple[Clock, list[float]]:
@@ -65,8 +69,16 @@ def train_peer(folder: Path, pairs: Pairs, options: argparse.Namespace, work: Pa
         def on_step_end(self, *_: Any, **__: Any) -> None:
             clock.mark()
 
+    tokens = {}
+    if (
+        options.micro_batch
+        and attention["attn_implementation"] != "sdpa"
+        and BY_TOKENS in signature(CachedMultipleNegativesRankingLoss).parameters
+    ):
+        # Without padding parts may be packed by tokens: as many as a part's sentences have, a word of random sentences being one.
+        tokens[BY_TOKENS] = int(options.micro_batch * (np.mean([len(text.split()) for pair in pairs for text in pair]) + 2))
     kind, more = (
-        (CachedMultipleNegativesRankingLoss, {"mini_batch_size": options.micro_batch})
+        (CachedMultipleNegativesRankingLoss, {"mini_batch_size": options.micro_batch, **tokens})
         if options.micro_batch
         else (MultipleNegativesRankingLoss, {})
     )

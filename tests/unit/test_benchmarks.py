@@ -173,15 +173,15 @@ def test_on_a_gpu_one_command_measures_all_and_a_part_that_fails_stops_no_other(
     done = subprocess.run(
         ["sh", FOLDER / "on_gpu.sh", report], env={**os.environ, "PYTHON": str(python)}, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert report.read_text() == done.stdout
-    for name in ("gpu_training", "encoding", "gpu_kernels"):
+    for name in ("gpu_training", "encoding", "gpu_kernels", "gpu_page"):
         assert f"given benchmarks/{name}.py " in done.stdout
         assert (FOLDER / f"{name}.py").is_file()
     assert "no room\n-- exit status 3 after " in done.stdout
     files = re.search(r"given -m pytest .*", done.stdout)[0].split(" not generations ")[1].split()
     assert "tests/unit/encoders/test_encode.py" in files
-    assert done.stdout.endswith("== 1 parts failed\n")
+    assert f"== 2 parts failed\ngiven benchmarks/gpu_page.py --report {report}\n" in done.stdout  # mining, and with a million rows
     assert sorted(tmp_path.iterdir()) == [python, report]
 
 
@@ -201,3 +201,54 @@ def test_on_a_machine_without_gpu_the_one_command_says_so(tmp_path):
     assert done.returncode == 1
     assert "sees no CUDA device" in done.stdout
     assert "parts failed" not in done.stdout
+
+
+def test_a_call_on_a_gpu_ends_in_time_and_says_what_is_left_for_another(tmp_path):
+    python = tmp_path / "python"
+    python.write_text('#!/bin/sh\ncase "$*" in *gpu_training*) sleep 3 ;; esac\n')
+    python.chmod(0o755)
+    environment = {**os.environ, "PYTHON": str(python), "LIMIT": "21"}
+    command = ["sh", FOLDER / "on_gpu.sh", "--part", "training", "--part", "encoding", "--part", "mining", tmp_path / "report.txt"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert re.findall(r"^== (\w+): ", done.stdout, re.MULTILINE) == ["training"]
+    assert "== no time was left for: --part encoding --part mining\n== 0 parts failed\n" in done.stdout
+
+
+SPOKEN = """#!/bin/sh
+case "$*" in
+*gpu_page*) exec {python} "$@" ;;
+*gpu_training*) cat {folder}/training ;;
+*encoding.py*) cat {folder}/encoding ;;
+*mining.py*) cat {folder}/mining; exit 3 ;;
+*) ;;
+esac
+"""
+
+
+def test_the_report_of_a_gpu_ends_with_a_page_of_its_figures(benchmark, tmp_path, monkeypatch, capsys):
+    """The lines are printed by the benchmarks' own functions."""
+    training, encoding, mining = (benchmark(name) for name in ("gpu_training", "encoding", "mining"))
+    found = {"ms": 36.6, "mean_ms": 37.0, "host_ms": 30.0, "tokens": 1e5, "tflops": 99.0, "memory": 812.0, "losses": [2.0, 1.0]}
+    training.report("on", "base64", found, 990.0)
+    training.report("peer, unpadded", "base64", found | {"ms": 70.2}, 990.0)
+    training.report("on", "large128", found | {"ms": 65.25}, 0.0)
+    training.report("flash", "large128", {"error": "out of memory"}, 0.0)
+    (tmp_path / "training").write_text(capsys.readouterr().out + "ratio: 1.92\n")
+    encoding.alternate(dict.fromkeys(("ours, bf16", "default"), lambda texts: np.eye(3, dtype=np.float32)), ["a", "b", "c"], 1)
+    (tmp_path / "encoding").write_text(capsys.readouterr().out)
+    monkeypatch.setattr("sys.argv", ["mining.py", "--rows", "300", "--dim", "16", "--threads", "1", "--repeats", "1"])
+    mining.main()
+    (tmp_path / "mining").write_text(capsys.readouterr().out)
+    python, report = tmp_path / "python", tmp_path / "report.txt"
+    python.write_text(SPOKEN.format(python=sys.executable, folder=tmp_path))
+    python.chmod(0o755)
+    subprocess.run(["sh", FOLDER / "on_gpu.sh", report], env={**os.environ, "PYTHON": str(python)}, capture_output=True, check=False)
+    printed, page = report.read_text().split("## On a GPU\n")
+    assert "| a step; share of the peak | base64 | large128 |\n| --- | ---: | ---: |\n| on | 36.6 ms; 10.0% | 65.2 ms |\n" in page
+    assert "| peer, unpadded | 70.2 ms; 10.0% | – |" in page
+    assert "- **ratio: 1.92**" in page
+    assert re.search(r"^\| ours, bf16 \| \d+ \| 1\.000000 \|$", page, re.MULTILINE)
+    assert re.search(r"^\| ours \| [\d.]+ \| \d+ \|$", page, re.MULTILINE)
+    assert re.search(r"^\*\*mining\*\*, \d s, exit status 3: `", page, re.MULTILINE)
+    assert "- task: random-cluster vectors, seeds 1 and 2, 300 x 300 x 16" in page
+    assert f"commit {re.search('commit (.*)', printed)[1]}" in page
