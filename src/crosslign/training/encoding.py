@@ -52,6 +52,13 @@ class Settings:
     prefix: str
     precision: str = "fp32"
     kernels: str = "off"
+    _packs: dict[int, bool] = field(default_factory=dict, repr=False)
+
+    def packs(self, backbone: Any) -> bool:
+        """Tell whether a backbone trains without padding: asked once a run, since looking at all its blocks takes a millisecond."""
+        if id(backbone) not in self._packs:
+            self._packs[id(backbone)] = trains_packed(backbone, self.precision, self.kernels)
+        return self._packs[id(backbone)]
 
 
 @dataclass
@@ -199,10 +206,9 @@ class Encoding:
         if group.picked:
             found = [(row, place) for row, i in enumerate(rows) for place in group.picked[i].places.tolist()]
             features["picked"] = sent(torch.tensor(found, dtype=torch.int64).reshape(-1, 2), accelerator.device)
-        precision = self._settings.precision
-        if trains_packed(member.backbone, precision, kernels := self._settings.kernels):
-            lengths = np.array([len(group.ids[i]) for i in rows])
-            packed = PackedTraining(member.backbone, precision, member.blocks_read(group.pooling, group.layer), lengths, kernels)
+        if self._settings.packs(member.backbone):
+            lengths, blocks = np.array([len(group.ids[i]) for i in rows]), member.blocks_read(group.pooling, group.layer)
+            packed = PackedTraining(member.backbone, self._settings.precision, blocks, lengths, self._settings.kernels)
             vectors: Tensor = member(features, group.pooling, group.layer, packed)
         else:
             with accelerator.autocast():

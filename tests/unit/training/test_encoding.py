@@ -11,6 +11,7 @@ import torch
 import trial
 
 from crosslign.objectives.contract import Input
+from crosslign.training import encoding
 from crosslign.training.accelerator import start_accelerator
 from crosslign.training.encoding import Encoding, Settings
 
@@ -43,11 +44,11 @@ def _loss(vectors):
 
 
 def _cached(model, inputs, share):
-    encoding = Encoding(_settings(), inputs, {}, model.member, model, share, ("x", 0))
-    vectors = encoding.vectors(gradient=True)
+    own = Encoding(_settings(), inputs, {}, model.member, model, share, ("x", 0))
+    vectors = own.vectors(gradient=True)
     loss = _loss(vectors)
     loss.backward()
-    encoding.backward()
+    own.backward()
     return float(loss.detach()), {name: dense(p.grad) for name, p in model.named_parameters() if p.grad is not None}
 
 
@@ -60,6 +61,16 @@ def test_micro_batches_equal_the_plain_loss(tiny_model, batch, share):
     assert gradients.keys() == plain.keys()
     for name, gradient in gradients.items():
         assert (gradient - plain[name]).abs().max() <= 1e-6 * max(1.0, float(plain[name].abs().max())), name
+
+
+def test_blocks_are_looked_at_once_a_run_and_module(tiny_model, batch, monkeypatch):
+    seen = []
+    monkeypatch.setattr(encoding, "trains_packed", lambda backbone, *_: seen.append(id(backbone)) or False)
+    settings, twin = _settings(), copy.deepcopy(tiny_model)
+    for model in (tiny_model, twin):
+        for step in range(2):
+            Encoding(settings, batch, {}, model.member, model, 0.25, ("x", step)).vectors(gradient=False)
+    assert seen == [id(model.member("main").backbone) for model in (tiny_model, twin)]
 
 
 @pytest.mark.parametrize("share", [1.0, 0.25])
