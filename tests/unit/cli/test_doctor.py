@@ -4,8 +4,9 @@ import socket
 from importlib import util
 
 import pytest
+import torch
 
-from crosslign.cli.commands.doctor import BAD, NOTE, OK, network, python_and_packages, scheduler
+from crosslign.cli.commands.doctor import BAD, NOTE, OK, devices, network, python_and_packages, scheduler
 
 
 @pytest.fixture
@@ -26,6 +27,15 @@ def slurm(tmp_path, monkeypatch, command):
 def test_a_machine_without_slurm_is_no_error(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert [state for state, *_ in scheduler()] == [NOTE]
+
+
+def test_bf16_that_a_gpu_only_emulates_is_none(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    for real, said in ((False, "no"), (True, "yes")):
+        monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation=True, real=real: including_emulation or real)
+        assert list(devices()) == [(OK, "torch on GPU", f"2 devices, bf16 {said}")]
 
 
 def test_a_controller_that_does_not_answer_is_bad(slurm):

@@ -57,12 +57,15 @@ def arguments(arguments_in, tmp_path):
 
 @pytest.fixture(scope="module")
 def undisturbed(arguments_in, tmp_path_factory):
-    """What a whole training of two processes counts, and its folder; torchrun starts the two."""
+    """What a whole training of two processes counts, and its folder; two calls of torchrun, as on two nodes, start one each."""
     folder = tmp_path_factory.mktemp("undisturbed")
     (folder / "arguments.json").write_text(json.dumps(arguments_in(folder)))
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", MODULE, str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
+    command = [sys.executable, "-m", "torch.distributed.run", "--nnodes", "2", "--nproc-per-node", "1", "--rdzv-backend", "c10d"]
+    command += ["--rdzv-conf", "store_type=file", "--rdzv-endpoint", str(folder / "meeting"), "-m", MODULE, str(folder)]
+    nodes = [subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    for node in nodes:
+        said = node.communicate(timeout=300)[1]
+        assert node.returncode == 0, said[-2000:]
     return json.loads((folder / "counts.json").read_text()), folder / "run"
 
 
