@@ -18,8 +18,8 @@ from crosslign.corpora.sources._network import BusyError, TransientError
 from crosslign.errors import InputError, NetworkError
 
 TIMEOUT = httpx2.Timeout(60.0, connect=20.0)
-BUSY = frozenset({420, 429, 503, 509, 529})
-"""Answers of a server that wants to be left alone for a while, or has no more to give today."""
+BUSY = frozenset({202, 420, 429, 503, 509, 529})
+"""Answers of a server that wants to be left alone for a while, has no more to give today, or makes the file ready first."""
 BROKEN = frozenset({408, 425, 500, 502, 504, *range(520, 528)})
 """Answers that another try may cure; from 520 on those of a host in front that cannot reach the publisher's."""
 SIGN_IN = frozenset({407, 511})

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import logging
 import re
 import time
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -19,7 +21,7 @@ import httpx2
 from crosslign.config.catalog import off
 from crosslign.console import number_of
 from crosslign.corpora import SOURCES
-from crosslign.corpora.sources._client import check_status, client, placed
+from crosslign.corpora.sources._client import check_status, client, placed, retry_after
 from crosslign.corpora.sources._network import SlowError, TransientError, require_network, require_space
 from crosslign.corpora.unpacking import MAGIC
 from crosslign.errors import InputError, NetworkError, one_line
@@ -35,14 +37,20 @@ UNPACKED = frozenset({"gzip", "x-gzip", "deflate"})
 FORMS = (zlib.MAX_WBITS | 32, -zlib.MAX_WBITS)
 """Of a packed transfer: with the header of gzip or zlib, or, as some servers send `deflate`, with none."""
 SPAN = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
+TOTAL = re.compile(r"bytes (?:\d+-\d+|\*)/(\d+)")
+PROBE = {"Range": "bytes=0-0"}
+"""Asks for the length of a file by its first byte."""
 PAGE = re.compile(
-    rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype html|html|head|body|title|meta|script)\b", re.IGNORECASE | re.DOTALL
+    rb"\s*(?:<\?xml[^>]*>\s*)?(?:(?><!--.*?-->)\s*+)*+<(?:!doctype html|html|head|body|title|meta|script)\b", re.IGNORECASE | re.DOTALL
 )
 """How a web page begins."""
 NOTICE = re.compile(r"application/(?:[\w.-]+\+)?(?:json|xml)\b|text/xml\b")
 """What a server calls an answer for programs, such as one that says why there is no file."""
 PLAIN = (".txt", ".tsv", ".csv")
 CHUNK = 1 << 20
+PAGE_BEGINS = 1 << 16
+"""Bytes among which a web page begins: a long comment may be before it."""
+GZIP = b"\x1f\x8b"
 
 
 def url_of(source: Mapping[str, Any], file: Mapping[str, Any]) -> str:
@@ -132,6 +140,44 @@ def _is_another(response: httpx2.Response, known: Mapping[str, Any], total: int 
     )
 
 
+def whole_size(response: httpx2.Response, file: Mapping[str, Any]) -> int | None:
+    """Return the bytes of the whole file as an answer says them; None where it does not."""
+    if response.status_code in (206, 416):
+        found = TOTAL.fullmatch(response.headers.get("Content-Range", "").strip())
+        return int(found[1]) if found else None
+    length = response.headers.get("Content-Length", "")
+    return int(length) if length.isdecimal() and not _packing(response, file) else None
+
+
+def _refuses_ranges(response: httpx2.Response, asked: str, *, limits: bool) -> bool:
+    """Tell whether an answer means that the server gives no range of a file that it may give as a whole."""
+    status = response.status_code
+    if status == 403:
+        return not limits and retry_after(response.headers) is None
+    found = TOTAL.fullmatch(response.headers.get("Content-Range", "").strip())
+    if status == 416:  # of a range that begins behind the end it is right
+        return not found or int(asked.removeprefix("bytes=").partition("-")[0]) < int(found[1])
+    return status == 400 or (status == 206 and "Content-Range" not in response.headers)
+
+
+@contextmanager
+def answered(web: httpx2.Client, url: str, headers: Mapping[str, str], *, limits: bool = False) -> Iterator[httpx2.Response]:
+    """Open the answer to a request for a range; a server that answers none, or refuses it, is asked for the whole file instead.
+
+    Args:
+        web: the client.
+        url: the address.
+        headers: what asks for the range, or nothing.
+        limits: whether the host is known to turn those away by 403 who ask too often: that says nothing of ranges.
+    """
+    with ExitStack() as opened:
+        response = opened.enter_context(web.stream("GET", url, headers=headers))
+        if headers and _refuses_ranges(response, headers["Range"], limits=limits):
+            response.close()
+            response = opened.enter_context(web.stream("GET", url))
+        yield response
+
+
 def _span_of(response: httpx2.Response, file: Mapping[str, Any], url: str, dest: Path, *, packed: bool) -> tuple[int, int | None]:
     """Return the offset at which the body begins, -1 when nothing is left to send, and the bytes of the whole file where they are said.
 
@@ -160,18 +206,31 @@ def _span_of(response: httpx2.Response, file: Mapping[str, Any], url: str, dest:
     return have, total
 
 
-def _packing(response: httpx2.Response, file: Mapping[str, Any], url: str) -> str:
-    """Return how the transfer is packed, empty where its bytes are those of the file.
+def _packing(response: httpx2.Response, file: Mapping[str, Any], begins: bytes = b"") -> str:
+    """Return how the transfer is packed, empty where its bytes are taken for those of the file: any other word of a server's says little.
 
-    Raises:
-        NetworkError: it is packed in a way that cannot be undone.
+    Args:
+        response: the answer.
+        file: what was asked for.
+        begins: the first bytes of the body. Of a file that is packed itself some servers say that the transfer is; it may be, too.
     """
-    packing = str(response.headers.get("Content-Encoding", "")).strip().lower()
-    if packing in ("", "identity") or (packing in ("gzip", "x-gzip") and str(file["name"]).endswith((".gz", ".tgz"))):
-        return ""  # some servers say so of the packed file itself
-    if packing not in UNPACKED:
-        raise NetworkError(f"the server sent {file['name']} compressed as {packing!r}", where=url, why="the request excluded compression")
+    said = (name.strip() for name in response.headers.get("Content-Encoding", "").lower().split(","))
+    packing = next((name for name in said if name in UNPACKED), "")
+    if packing.endswith("gzip") and str(file["name"]).endswith((".gz", ".tgz")):
+        with suppress(zlib.error):
+            return packing if zlib.decompressobj(FORMS[0]).decompress(begins, 2) == GZIP else ""
+        return ""
     return packing
+
+
+def _refuse_packed(begins: bytes, said: str, file: Mapping[str, Any], url: str) -> None:
+    """Refuse what its server calls packed, and what does not look like text, where nothing decides at the end what it is."""
+    try:
+        text = b"\0" not in begins and codecs.getincrementaldecoder("utf-8")().decode(begins) is not None
+    except UnicodeDecodeError:
+        text = False
+    if not (text or said.lower() in ("", "identity") or _verified(file)):
+        raise NetworkError(f"the server sent {file['name']} compressed as {said!r}", where=url, why="the request excluded compression")
 
 
 def _unpacked(packed: Iterator[bytes], file: Mapping[str, Any], url: str) -> Iterator[bytes]:
@@ -241,20 +300,24 @@ def _check_length(total: int | None, file: Mapping[str, Any], url: str) -> None:
 def _receive(response: httpx2.Response, file: Mapping[str, Any], url: str, dest: Path, *, limits: bool) -> str:
     """Write the body behind what is there, and return the SHA-256 of the whole."""
     check_status(response, url, file["name"], limits=limits)
-    packing = _packing(response, file, url)
+    raw = response.iter_raw()
+    first = next(raw, b"")
+    packing = _packing(response, file, first)
     start, total = _span_of(response, file, url, dest, packed=bool(packing))
     digest = _sum_of(dest, start)
     if start < 0:
         return digest.hexdigest()
-    chunks = _unpacked(response.iter_raw(), file, url) if packing else response.iter_raw()
+    chunks = _unpacked(chain([first], raw), file, url) if packing else chain([first], raw)
     first = next(chunks, b"")
     if not start:
-        _refuse_page(first[:2048], response.headers.get("Content-Type", ""), file, url)
+        _refuse_page(first[:PAGE_BEGINS], response.headers.get("Content-Type", ""), file, url)
+        _refuse_packed(first[:PAGE_BEGINS], "" if packing else response.headers.get("Content-Encoding", ""), file, url)
     _check_length(total, file, url)
     require_space(dest, int(file.get("head") or total or 0) - start)
     if not start:
         said = {"tag": response.headers.get("ETag", ""), "modified": response.headers.get("Last-Modified", "")}
-        write_json(state_path(dest), {"url": url, "validator": "" if packing else _validator(response), "bytes": total, **said})
+        known = {"url": "" if packing else url, "validator": _validator(response)}  # ranges are of a packed transfer
+        write_json(state_path(dest), {**known, "bytes": total, **said})
     end = min(int(file["head"]), total or int(file["head"])) if "head" in file else total
     progress = _Progress(file["name"], url, start, end or file.get("bytes"))
     with open(dest, "ab" if start else "wb") as out:
@@ -304,8 +367,9 @@ def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> str
     if "head" in file and dest.exists() and dest.stat().st_size >= file["head"]:
         dest.unlink()  # of a try that was not verified
     headers = _range_headers(url, dest, file)
-    with client(url) as web, web.stream("GET", url, headers=headers) as response:
-        found = _receive(response, file, url, dest, limits="connections" in source)
+    limits = "connections" in source
+    with client(url) as web, answered(web, url, headers, limits=limits) as response:
+        found = _receive(response, file, url, dest, limits=limits)
     if "head" not in file:  # what the server said of the whole file is asked for
         state_path(dest).unlink(missing_ok=True)
     return found
