@@ -23,13 +23,13 @@ from crosslign.config.project import Project
 from crosslign.console import bytes_text, number_of
 from crosslign.corpora.sources import github, opus, url
 from crosslign.corpora.sources._client import SIGN_IN, check_status, client, placed
-from crosslign.corpora.sources._network import BusyError
+from crosslign.corpora.sources._network import BusyError, UnsafeError
 from crosslign.corpora.sources._snapshot import commit_of, hub_error
 from crosslign.errors import CrosslignError, NetworkError
 
-THERE, MOVED, SIZE, GATED, GONE = "there", "moved", "size differs", "gated", "gone"
+THERE, MOVED, SIZE, GATED, GONE, UNSAFE = "there", "moved", "size differs", "gated", "gone", "not https"
 BUSY, SILENT, PIP, SHORTENED = "busy", "no answer", "left to pip", "short name"
-MISSING = (SIZE, GATED, GONE)
+MISSING = (SIZE, GATED, GONE, UNSAFE)
 """What waiting does not mend."""
 HOSTS = 16
 """Hosts that are asked at a time."""
@@ -116,7 +116,7 @@ def _by_size(size: int | None, file: Mapping[str, Any]) -> tuple[str, str]:
 def _asked(one: _Question) -> tuple[str, str]:
     """Ask a web server for the head of a file, and for its first byte where that says too little."""
     at = placed(one.place)
-    with client(at) as web:
+    with client(at, vouched=bool(one.file.get("sha256")) and one.kind == "url") as web:
         response = web.head(at)
         found = _judged(response, one)
         unsaid = response.status_code == 200 and one.kind == "url" and not url.whole_size(response, one.file)
@@ -177,6 +177,8 @@ def _ask_host(questions: Sequence[_Question]) -> list[Head]:
         else:
             try:
                 state, said = _asked_hub(one.place, one.file) if one.kind == "hub" else _asked(one)
+            except UnsafeError as error:
+                state, said = UNSAFE, f"{error.what}: {error.why}"
             except CrosslignError as error:
                 state, said = SILENT, error.why or error.what
             time.sleep(PAUSE_S)

@@ -368,7 +368,7 @@ def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> str
         dest.unlink()  # of a try that was not verified
     headers = _range_headers(url, dest, file)
     limits = "connections" in source
-    with client(url) as web, answered(web, url, headers, limits=limits) as response:
+    with client(url, vouched=bool(file.get("sha256"))) as web, answered(web, url, headers, limits=limits) as response:
         found = _receive(response, file, url, dest, limits=limits)
     if "head" not in file:  # what the server said of the whole file is asked for
         state_path(dest).unlink(missing_ok=True)
