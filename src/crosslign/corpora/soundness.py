@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from crosslign.config.catalog import off
 from crosslign.corpora.archives import TAR_SUFFIXES, read_through
-from crosslign.corpora.sources.url import PAGE_BEGINS, is_page
+from crosslign.corpora.sources._pages import PAGE_BEGINS, is_page
 from crosslign.corpora.unpacking import FORMATS, MAGIC
 from crosslign.errors import InputError
 from crosslign.files.rows import parquet_file

@@ -23,8 +23,9 @@ from crosslign.console import number_of
 from crosslign.corpora import SOURCES
 from crosslign.corpora.sources._client import check_status, client, placed, retry_after
 from crosslign.corpora.sources._network import SlowError, TransientError, require_network, require_space
+from crosslign.corpora.sources._pages import PAGE_BEGINS, refuse_page
 from crosslign.corpora.unpacking import MAGIC
-from crosslign.errors import InputError, NetworkError, one_line
+from crosslign.errors import InputError, NetworkError
 from crosslign.files import read_json, write_json
 from crosslign.progress import Pace
 
@@ -40,16 +41,7 @@ SPAN = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
 TOTAL = re.compile(r"bytes (?:\d+-\d+|\*)/(\d+)")
 PROBE = {"Range": "bytes=0-0"}
 """Asks for the length of a file by its first byte."""
-PAGE = re.compile(
-    rb"\s*(?:<\?xml[^>]*>\s*)?(?:(?><!--.*?-->)\s*+)*+<(?:!doctype html|html|head|body|title|meta|script)\b", re.IGNORECASE | re.DOTALL
-)
-"""How a web page begins."""
-NOTICE = re.compile(r"application/(?:[\w.-]+\+)?(?:json|xml)\b|text/xml\b")
-"""What a server calls an answer for programs, such as one that says why there is no file."""
-PLAIN = (".txt", ".tsv", ".csv")
 CHUNK = 1 << 20
-PAGE_BEGINS = 1 << 16
-"""Bytes among which a web page begins: a long comment may be before it."""
 GZIP = b"\x1f\x8b"
 
 
@@ -260,32 +252,6 @@ def _unpacked(packed: Iterator[bytes], file: Mapping[str, Any], url: str) -> Ite
         raise TransientError(f"the download of {file['name']} is damaged", where=url, why=why)
 
 
-def is_page(begins: bytes) -> bool:
-    """Tell whether the first bytes are those of a web page, in UTF-8 or UTF-16."""
-    return bool(PAGE.match(begins.replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe")))
-
-
-def _refuse_page(begins: bytes, said: str, file: Mapping[str, Any], url: str) -> None:
-    """Refuse a web page in place of a file: a captive portal, a form to sign in, a page that says that the file has moved.
-
-    So is an answer for programs in place of plain text.
-
-    Args:
-        begins: the first bytes of the body.
-        said: what the server calls it.
-        file: what was asked for.
-        url: the address, for messages.
-    """
-    called = said.lower().startswith(("text/html", "application/xhtml")) and not begins.startswith((*MAGIC, b"PK", b"PAR1"))
-    if (called or is_page(begins)) and not str(file["name"]).endswith((".html", ".htm", ".xml")):
-        do = "Open the address in a browser: your network or the publisher may ask you to sign in or to accept terms"
-        raise NetworkError(f"the server sent a web page in place of {file['name']}", where=url, do=do)
-    if NOTICE.match(said.lower()) and begins.lstrip()[:1] in (b"{", b"<") and str(file["name"]).endswith(PLAIN):
-        raise NetworkError(
-            f"the server sent a message in place of {file['name']}", where=url, why=one_line(begins[:200].decode("utf-8", "replace"))
-        )
-
-
 def _check_length(total: int | None, file: Mapping[str, Any], url: str) -> None:
     """Refuse a file of another length than the catalog's before its first byte comes, where no hash decides."""
     if file.get("sha256") or not total:  # an empty answer is none
@@ -310,7 +276,7 @@ def _receive(response: httpx2.Response, file: Mapping[str, Any], url: str, dest:
     chunks = _unpacked(chain([first], raw), file, url) if packing else chain([first], raw)
     first = next(chunks, b"")
     if not start:
-        _refuse_page(first[:PAGE_BEGINS], response.headers.get("Content-Type", ""), file, url)
+        refuse_page(first[:PAGE_BEGINS], response.headers.get("Content-Type", ""), file, url)
         _refuse_packed(first[:PAGE_BEGINS], "" if packing else response.headers.get("Content-Encoding", ""), file, url)
     _check_length(total, file, url)
     require_space(dest, int(file.get("head") or total or 0) - start)
@@ -337,6 +303,30 @@ def _receive(response: httpx2.Response, file: Mapping[str, Any], url: str, dest:
     return digest.hexdigest()
 
 
+def _vouched_for(response: httpx2.Response, file: Mapping[str, Any]) -> bool:
+    """Tell whether more than a server's word, if that, says that a file came whole: a packing or chunks that end, or the catalog."""
+    known = "bytes" in file or _verified(file) or bool(_packing(response, file))
+    return known or response.status_code != 200 or "chunked" in response.headers.get("Transfer-Encoding", "").lower()
+
+
+def _confirm(web: httpx2.Client, url: str, file: Mapping[str, Any], size: int, *, limits: bool) -> None:
+    """Ask once more how long a file is; from a server that has neither ranges nor lengths it comes twice.
+
+    Raises:
+        TransientError: it is of another length than what came.
+    """
+    with answered(web, url, PROBE, limits=limits) as response:
+        total = whole_size(response, file)
+        if total is None and response.status_code == 200 and not _packing(response, file):
+            total = sum(map(len, response.iter_raw()))
+            logger.warning(
+                "%s: its server does not say how long it is; it came twice, the second time with %s", url, number_of(total, "byte")
+            )
+    if total not in (None, size):
+        why = f"{size:,} of {number_of(total or 0, 'byte')} arrived"
+        raise TransientError(f"the download of {file['name']} broke off", where=url, why=why)
+
+
 def _sum_of(dest: Path, start: int) -> hashlib._Hash:
     """Return the sum of what is there already, to which what comes is added."""
     digest = hashlib.sha256()
@@ -353,7 +343,7 @@ def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> str
 
     A server without ranges, or whose file has changed since, sends the whole file, which then replaces
     what was there. What came of a broken try stays at `dest` for the next one. A file whose bytes are verified at the end, by its sum or
-    because it is packed, is gone on with also where the server says nothing of its version.
+    because it is packed, is gone on with also where the server says nothing of its version. The length of any other is asked for twice.
 
     Of a file with `head`, so many bytes from its beginning are asked for and kept; the note stays beside them then (`said_size`).
 
@@ -368,8 +358,11 @@ def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> str
         dest.unlink()  # of a try that was not verified
     headers = _range_headers(url, dest, file)
     limits = "connections" in source
-    with client(url, vouched=bool(file.get("sha256"))) as web, answered(web, url, headers, limits=limits) as response:
-        found = _receive(response, file, url, dest, limits=limits)
+    with client(url, vouched=bool(file.get("sha256"))) as web:
+        with answered(web, url, headers, limits=limits) as response:
+            found, sure = _receive(response, file, url, dest, limits=limits), _vouched_for(response, file)
+        if not sure:
+            _confirm(web, url, file, dest.stat().st_size, limits=limits)
     if "head" not in file:  # what the server said of the whole file is asked for
         state_path(dest).unlink(missing_ok=True)
     return found
