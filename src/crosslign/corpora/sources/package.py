@@ -57,7 +57,8 @@ def _failure(name: str, where: str, said: str) -> NetworkError:
         return NetworkError(f"pip could not download {name}", where=where, why=why, do=do)
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     kind = TransientError if PASSING.search(said) else NetworkError
-    return kind(f"pip could not download {name}", where=where, why=" | ".join(lines[-4:]))
+    last = lines[-1:] if any(line.startswith("Traceback ") for line in lines) else lines[-4:]
+    return kind(f"pip could not download {name}", where=where, why=" | ".join(last))
 
 
 @SOURCES.register(version=1)
