@@ -75,26 +75,27 @@ class _Handler(BaseHTTPRequestHandler):
             self._head(int(name), Retry_After=site.retry_after)
             return
         body = {"html": b"<html>sign in</html>", "wrong": bytes(len(site.body))}.get(name, site.body)
-        start = self._start(body, name)
+        start, end = self._span(name)
         if start > 0 and start >= len(body):
             self._head(416, Content_Range=f"bytes */{len(body)}")
             return
-        rest = body[start:]
+        rest = body[start:end]
         common = {"ETag": site.etag, "Last_Modified": site.modified, "Content_Type": "text/html" if name == "html" else "application/zip"}
         if name == "short":
             self._head(200, **common)
             self.wfile.write(body[: int(number)])
             return
-        span = f"bytes {start}-{len(body) - 1}/{len(body)}" if start else ""
-        self._head(206 if start else 200, Content_Length=str(len(rest)), Content_Range=span, **common)
+        span = f"bytes {start}-{start + len(rest) - 1}/{len(body)}" if start or end else ""
+        self._head(206 if span else 200, Content_Length=str(len(rest)), Content_Range=span, **common)
         self.wfile.write(rest[: int(number)] if name == "drop" else rest)
 
-    def _start(self, body: bytes, name: str) -> int:
-        """Offset that the request may begin at: only where the server knows ranges and the file has not changed."""
+    def _span(self, name: str) -> tuple[int, int | None]:
+        """Where the answer begins and ends: that of the whole file where the server knows no ranges or the file has changed."""
         wanted = self.headers.get("Range", "")
         if not wanted or name == "norange" or self.headers.get("If-Range", self.site.etag) not in (self.site.etag, self.site.modified):
-            return 0
-        return int(wanted.removeprefix("bytes=").removesuffix("-"))
+            return 0, None
+        start, end = wanted.removeprefix("bytes=").split("-")
+        return int(start), int(end) + 1 if end else None
 
 
 @pytest.fixture

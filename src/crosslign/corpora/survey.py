@@ -1,38 +1,43 @@
 """What publishers say of the files of a run before anything is fetched: each address is asked for its head alone.
 
-Hosts are asked side by side, each one address after another, and one that asks to be left alone is left alone.
+Hosts are asked side by side, each one address after another, and one that asks to be left alone is left alone. Where the answer to that
+question means little, the first byte is asked for.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 from urllib.parse import urlsplit
 
-from crosslign.config.catalog import addresses, off, source_kind
+import httpx2
+
+from crosslign.config.catalog import RAW, addresses, off, source_kind
 from crosslign.config.data_plan import FileNeed
 from crosslign.config.graph import source_file
 from crosslign.config.project import Project
 from crosslign.console import bytes_text, number_of
 from crosslign.corpora.sources import github, opus, url
-from crosslign.corpora.sources._client import BUSY as ASKED_TOO_MUCH
-from crosslign.corpora.sources._client import SIGN_IN, client, placed
+from crosslign.corpora.sources._client import SIGN_IN, check_status, client, placed
+from crosslign.corpora.sources._network import BusyError, UnsafeError
 from crosslign.corpora.sources._snapshot import commit_of, hub_error
-from crosslign.errors import CrosslignError
+from crosslign.errors import CrosslignError, NetworkError
 
-THERE, MOVED, SIZE, GATED, GONE = "there", "moved", "size differs", "gated", "gone"
+THERE, MOVED, SIZE, GATED, GONE, UNSAFE = "there", "moved", "size differs", "gated", "gone", "not https"
 BUSY, SILENT, PIP, SHORTENED = "busy", "no answer", "left to pip", "short name"
-MISSING = (SIZE, GATED, GONE)
+MISSING = (SIZE, GATED, GONE, UNSAFE)
 """What waiting does not mend."""
 HOSTS = 16
 """Hosts that are asked at a time."""
 PAUSE_S = 0.1
 """Between two questions to a host."""
-STATES = {**dict.fromkeys((401, 403, *SIGN_IN), GATED), **dict.fromkeys((404, 410, 451), GONE), **dict.fromkeys(ASKED_TOO_MUCH, BUSY)}
+STATES = {**dict.fromkeys((401, 403, *SIGN_IN), GATED), **dict.fromkeys((404, 410, 451), GONE)}
+DOUBTFUL = frozenset({400, 403, 404, 405, 501})
+"""Answers to HEAD of servers that give the file all the same."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,7 @@ class Head:
         place: the address, or the repository and path of the hub.
         state: one of this module's.
         said: more of it.
+        others: source and name of the other files that come from it.
     """
 
     source: str
@@ -51,24 +57,47 @@ class Head:
     place: str
     state: str
     said: str = ""
+    others: tuple[tuple[str, str], ...] = ()
 
 
-def _places(source: Mapping[str, Any], file: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield (kind, address) of each place that gives a file."""
+@dataclass(frozen=True)
+class _Question:
+    """One address, what it is the address of, and whether its host is known to turn those away who ask too often.
+
+    Of files that are asked for only where an archive is gone, `instead` is its address; one of them answers for all.
+    """
+
+    kind: str
+    place: str
+    file: Mapping[str, Any]
+    limits: bool = False
+    instead: str = ""
+    files: dict[tuple[str, str], None] = field(default_factory=dict)
+
+    @property
+    def host(self) -> str:
+        return urlsplit(self.place).netloc if self.kind in ("url", "archive") else self.kind
+
+
+def _questions(source: Mapping[str, Any], file: Mapping[str, Any]) -> Iterator[_Question]:
+    """Yield what is to be asked of each place that gives a file."""
+    archive = ""
     for place in addresses(source):
-        kind = source_kind(place)
+        kind, limits = source_kind(place), "connections" in place
         if kind == "url":
-            yield "url", url.url_of(place, file)
+            address = url.url_of(place, file)
+            yield _Question("url", address, file, limits, archive if address.startswith(RAW) else "")
         elif kind == "github":
             at = github.archive_of(place)
-            yield "archive", f"{at['url']}{at['path']}"
+            archive = f"{at['url']}{at['path']}"
+            yield _Question("archive", archive, file, limits=True)
         elif kind == "opus":
-            yield "url", opus.find(place, file)
+            yield _Question("url", opus.find(place, file), file, limits)
         elif kind == "hub" and "split" not in place:
             at, path = place.get("revision", "main"), file.get("path", file["name"])
-            yield "hub", f"{place.get('repo_type', 'model')}:{place['hub']}@{at}:{path}"
+            yield _Question("hub", f"{place.get('repo_type', 'model')}:{place['hub']}@{at}:{path}", file)
         elif kind == "package":
-            yield "package", f"{place['package']}=={place['version']}"
+            yield _Question("package", f"{place['package']}=={place['version']}", file)
 
 
 def _by_size(size: int | None, file: Mapping[str, Any]) -> tuple[str, str]:
@@ -84,19 +113,30 @@ def _by_size(size: int | None, file: Mapping[str, Any]) -> tuple[str, str]:
     return (SIZE, why) if why else (THERE, bytes_text(size))
 
 
-def _asked(address: str, file: Mapping[str, Any], *, archive: bool) -> tuple[str, str]:
-    """Ask a web server for the head of a file."""
-    at = placed(address)
-    with client(at) as web:
+def _asked(one: _Question) -> tuple[str, str]:
+    """Ask a web server for the head of a file, and for its first byte where that says too little."""
+    at = placed(one.place)
+    with client(at, vouched=bool(one.file.get("sha256")) and one.kind == "url") as web:
         response = web.head(at)
-    status, length = response.status_code, response.headers.get("Content-Length", "")
-    if status in (405, 501):
-        return THERE, "does not answer HEAD requests: not checked further"
-    if status not in (200, 206):
-        return STATES.get(status, SILENT), f"the server answered {status} {response.reason_phrase}"
-    if response.headers.get("Content-Type", "").lower().startswith("text/html") and not file["name"].endswith((".html", ".htm")):
+        found = _judged(response, one)
+        unsaid = response.status_code == 200 and one.kind == "url" and not url.whole_size(response, one.file)
+        if unsaid or (response.status_code in DOUBTFUL and found[0] != BUSY):
+            with url.answered(web, at, url.PROBE, limits=one.limits) as response:
+                found = _judged(response, one)
+    return found
+
+
+def _judged(response: httpx2.Response, one: _Question) -> tuple[str, str]:
+    """Return what an answer makes of a file."""
+    try:
+        check_status(response, one.place, one.file["name"], limits=one.limits)
+    except BusyError as error:
+        return BUSY, error.why
+    except NetworkError as error:
+        return STATES.get(response.status_code, SILENT), error.why
+    if response.headers.get("Content-Type", "").lower().startswith("text/html") and not one.file["name"].endswith((".html", ".htm")):
         return GATED, "a web page is in its place"
-    state, said = (THERE, "") if archive else _by_size(int(length) if length.isdigit() else None, file)
+    state, said = _by_size(url.whole_size(response, one.file), one.file) if one.kind == "url" else (THERE, "")
     forever = [answer for answer in response.history if answer.status_code in (301, 308)]
     return (MOVED, f"permanently to {response.url}") if state == THERE and forever else (state, said)
 
@@ -126,20 +166,6 @@ def _asked_hub(place: str, file: Mapping[str, Any]) -> tuple[str, str]:
     return _by_size(found.size, file)
 
 
-@dataclass(frozen=True)
-class _Question:
-    """One address, and what it is the address of."""
-
-    kind: str
-    place: str
-    source: str
-    file: Mapping[str, Any]
-
-    @property
-    def host(self) -> str:
-        return urlsplit(self.place).netloc if self.kind in ("url", "archive") else self.kind
-
-
 def _ask_host(questions: Sequence[_Question]) -> list[Head]:
     """Ask one host all questions, until it wants to be left alone."""
     found: list[Head] = []
@@ -150,13 +176,23 @@ def _ask_host(questions: Sequence[_Question]) -> list[Head]:
             state, said = PIP, ""
         else:
             try:
-                hub, archive = one.kind == "hub", one.kind == "archive"
-                state, said = _asked_hub(one.place, one.file) if hub else _asked(one.place, one.file, archive=archive)
+                state, said = _asked_hub(one.place, one.file) if one.kind == "hub" else _asked(one)
+            except UnsafeError as error:
+                state, said = UNSAFE, f"{error.what}: {error.why}"
             except CrosslignError as error:
                 state, said = SILENT, error.why or error.what
             time.sleep(PAUSE_S)
-        found.append(Head(one.source, str(one.file["name"]), one.place, state, said))
+        (source, file), *others = one.files
+        found.append(Head(source, file, one.place, state, said, tuple(others)))
     return found
+
+
+def _ask(questions: Collection[_Question]) -> list[Head]:
+    """Ask all hosts."""
+    ordered = sorted(questions, key=lambda one: one.host)
+    hosts = [list(group) for _, group in groupby(ordered, key=lambda one: one.host)]
+    with ThreadPoolExecutor(HOSTS) as pool:
+        return [head for heads in pool.map(_ask_host, hosts) for head in heads]
 
 
 def survey(project: Project, needs: Sequence[FileNeed]) -> list[Head]:
@@ -167,25 +203,27 @@ def survey(project: Project, needs: Sequence[FileNeed]) -> list[Head]:
         needs: the files; those of the user's own are passed over, and a base encoder of the hub is asked for by its settings.
     """
     questions: dict[str, _Question] = {}
+    later: dict[str, _Question] = {}
     for need in needs:
         if need.source in project.sources:
             source, file = project.sources[need.source], source_file(project, need.source, need.file)
         else:
             source, file = project.encoders[need.source], {"name": "config.json"}
             source = source if "hub" in source else {"local": ""}
-        for kind, place in _places(source, file):
-            questions.setdefault(place, _Question(kind, place, need.source, file))
-    ordered = sorted(questions.values(), key=lambda one: one.host)
-    hosts = [list(group) for _, group in groupby(ordered, key=lambda one: one.host)]
-    with ThreadPoolExecutor(HOSTS) as pool:
-        return [head for heads in pool.map(_ask_host, hosts) for head in heads]
+        for one in _questions(source, file):
+            same = later.setdefault(one.instead, one) if one.instead else questions.setdefault(one.place, one)
+            same.files[need.source, str(file["name"])] = None
+    heads = _ask(questions.values())
+    gone = {head.place for head in heads if head.state in MISSING}
+    return heads + _ask([one for archive, one in later.items() if archive in gone])
 
 
 def lost(heads: Sequence[Head]) -> list[tuple[str, str]]:
     """Return (source, file) of those that are missing at all of their addresses."""
     found: dict[tuple[str, str], bool] = {}
     for head in heads:
-        found[head.source, head.file] = found.get((head.source, head.file), True) and head.state in MISSING
+        for file in ((head.source, head.file), *head.others):
+            found[file] = found.get(file, True) and head.state in MISSING
     return [file for file, missing in found.items() if missing]
 
 

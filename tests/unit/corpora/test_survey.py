@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 
@@ -25,7 +26,29 @@ ANSWERS = {
     "empty.zip": (200, {"Content-Length": "0"}),
     "barred.zip": (451, {}),
     "unsaid.zip": (200, {}),
+    "shut_head.zip": (403, {}),
+    "lost_head.zip": (404, {}),
+    "wide.zip": (200, {}),
+    "packed.txt": (200, {"Content-Length": "300", "Content-Encoding": "gzip"}),
+    "packed_both.txt": (200, {"Content-Length": "300", "Content-Encoding": "gzip"}),
+    "zero_head.zip": (200, {"Content-Length": "0"}),
+    "ranges_shut.zip": (200, {}),
+    "later.zip": (403, {"Retry-After": "600"}),
 }
+
+
+TO_GET = {
+    "shut_head.zip": (206, {"Content-Range": "bytes 0-0/1000", "Content-Length": "1"}),
+    "lost_head.zip": (200, {"Content-Length": "1000"}),
+    "wide.zip": (206, {"Content-Range": "bytes 0-0/999", "Content-Length": "1"}),
+    "packed.txt": (206, {"Content-Range": "bytes 0-0/1000", "Content-Length": "1"}),
+    "packed_both.txt": (200, {"Content-Length": "300", "Content-Encoding": "gzip"}),
+    "no_heads.zip": (404, {}),
+    "zero_head.zip": (200, {"Content-Length": "1000"}),
+    "empty.zip": (416, {"Content-Range": "bytes */0"}),
+    "ranges_shut.zip": (403, {}),
+}
+"""What is said to GET where it is something else than to HEAD."""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -34,15 +57,32 @@ class Handler(BaseHTTPRequestHandler):
     def log_message(self, *args):
         pass
 
+    def do_GET(self):
+        name = self.path.rpartition("/")[2]
+        if name in TO_GET and (name != "ranges_shut.zip" or "Range" in self.headers):
+            self.said.append((self.command, name))
+            self.give(*TO_GET[name])
+            if "Content-Length" in TO_GET[name][1]:
+                with suppress(OSError):
+                    self.wfile.write(bytes(10**7))  # a client that reads all of it would be here for long
+        else:
+            self.do_HEAD()
+
     def do_HEAD(self):
         name = self.path.rpartition("/")[2]
         self.said.append((self.command, name))
+        if "codeload" in self.path and "shut" in self.path:
+            self.give(403, {})
+            return
         if name.startswith("busy"):
             status, headers = 429, {"Retry-After": "3600"}
         elif name == "dead.zip":
             return
         else:
             status, headers = ANSWERS.get(name, (200, {"Content-Length": str(SIZES.get(name, 1000)), "Content-Type": "application/zip"}))
+        self.give(status, headers)
+
+    def give(self, status, headers):
         self.send_response(status)
         for key, value in headers.items():
             self.send_header(key, value)
@@ -72,7 +112,15 @@ def asked(source, *files):
         ("right.zip", {"bytes": 1000}, "there"),
         ("rough.zip", {"about_bytes": 1000}, "there"),
         ("passing.zip", {"bytes": 1000}, "there"),
-        ("no_heads.zip", {}, "there"),
+        ("no_heads.zip", {}, "gone"),
+        ("shut_head.zip", {"bytes": 1000}, "there"),
+        ("lost_head.zip", {"bytes": 1000}, "there"),
+        ("wide.zip", {"bytes": 1000}, "size differs"),
+        ("packed.txt", {"bytes": 1000}, "there"),
+        ("packed_both.txt", {"bytes": 1000}, "there"),
+        ("zero_head.zip", {"bytes": 1000}, "there"),
+        ("ranges_shut.zip", {"bytes": 1000}, "there"),
+        ("later.zip", {}, "busy"),
         ("unsaid.zip", {"bytes": 1000}, "there"),
         ("moved.zip", {"bytes": 1000}, "moved"),
         ("other.zip", {"bytes": 1000}, "size differs"),
@@ -94,7 +142,8 @@ def test_each_lie_has_its_word(server, name, size, state):
     line, *more = survey_lines([head])
     assert line.startswith(f"{state} ")
     assert (not more) == (state == "there")
-    assert {command for command, _ in server.said} == {"HEAD"}
+    doubted = {*TO_GET, "gone.zip", "closed.zip", "unsaid.zip"}
+    assert {command for command, _ in server.said} == ({"HEAD", "GET"} if name in doubted else {"HEAD"})
 
 
 def test_a_host_that_wants_to_be_left_alone_is_left_alone(server):
@@ -103,13 +152,32 @@ def test_a_host_that_wants_to_be_left_alone_is_left_alone(server):
     assert len(server.said) == 1
 
 
-def test_every_address_is_asked_and_the_archive_of_a_repository_once(server, monkeypatch):
+def test_every_address_is_asked_and_the_archive_of_a_repository_once_for_all_its_files(server, monkeypatch):
     monkeypatch.setenv("CROSSLIGN_WEB_MIRROR", server.address)
-    source = {"github": "lab/tools", "revision": "f" * 40, "urls": [server.address + "copy/"]}
+    source = {"github": "lab/tools", "revision": "f" * 40, "urls": [server.address + "gone/"]}
     found = asked(source, *((f"{number}.txt", {"bytes": 1000}) for number in range(3)))
-    for host, count in (("codeload", 1), ("raw.githubusercontent", 3), ("/copy/", 3)):
+    for host, count in (("codeload", 1), ("raw.githubusercontent", 0), ("/gone/", 3)):
         assert sum(host in head.place for head in found) == count
-    assert {head.state for head in found} == {"there"}
+    assert lost(found) == []
+    (archive,) = [head for head in found if "codeload" in head.place]
+    assert [archive.file, *archive.others] == ["0.txt", ("set", "1.txt"), ("set", "2.txt")]
+
+
+def test_where_an_archive_is_gone_one_single_file_is_asked_for(server, monkeypatch):
+    monkeypatch.setenv("CROSSLIGN_WEB_MIRROR", server.address)
+    found = asked({"github": "lab/gone.zip", "revision": "gone.zip"}, *((f"{number}.txt", {"bytes": 1000}) for number in range(3)))
+    assert [(head.state, "codeload" in head.place, len(head.others)) for head in found] == [("gone", True, 2), ("there", False, 2)]
+    assert lost(found) == []
+    found = asked({"github": "lab/shut", "revision": "f" * 40}, *((f"{number}.txt", {}) for number in range(3)))
+    assert [head.state for head in found] == ["busy"]
+    assert lost(found) == []
+
+
+def test_an_address_of_two_files_counts_for_both(server):
+    source = {"url": server.address, "files": [{"name": "a.zip", "path": "gone.zip"}, {"name": "b.zip", "path": "gone.zip"}]}
+    project = SimpleNamespace(sources={"set": source})
+    found = survey(project, [SimpleNamespace(source="set", file=name) for name in ("a.zip", "b.zip")])
+    assert lost(found) == [("set", "a.zip"), ("set", "b.zip")]
 
 
 def test_a_file_is_lost_where_none_of_its_addresses_has_it():

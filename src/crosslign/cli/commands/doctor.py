@@ -175,7 +175,7 @@ def _own_file() -> Finding:
 
 
 def _sources(project: Project, targets: Sequence[str]) -> int:
-    """Print what publishers say of the files of targets; 1 where one is gone, gated or of another size at all of its addresses.
+    """Print what publishers say of the files of targets; 1 where one is lost at all of its addresses.
 
     Raises:
         NetworkError: downloads are switched off.
@@ -200,7 +200,7 @@ class Doctor:
     def arguments(self, parser: ArgumentParser) -> None:
         """Declare the project, and whether publishers are asked."""
         parser.add_argument("targets", nargs="*", help="with --sources: targets as for `plan` (default: those of the configuration)")
-        parser.add_argument("--sources", action="store_true", help="send a HEAD request to every address of every file of the targets")
+        parser.add_argument("--sources", action="store_true", help="ask publishers whether the files of the targets are there")
         project_arguments(parser)
 
     def run(self, args: Namespace) -> int:

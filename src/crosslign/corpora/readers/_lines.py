@@ -9,7 +9,7 @@ r"""Lines of text, read by one policy.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from crosslign.corpora.readers._left_out import BROKEN, leave_out
 from crosslign.corpora.readers._parts import TextFile, open_part
 from crosslign.corpora.unpacking import AGAIN
 from crosslign.errors import InputError
@@ -31,14 +32,22 @@ MOST_BLANK = 1000
 """Blank lines behind the last one with text that are none; more are told."""
 LONGEST = 1 << 26
 """Bytes of a line, as unpacked: some kilobytes of a packed file could else fill all memory."""
+Broken = Callable[[bytes], str | None]
+"""What stands for a line that is not UTF-8 or holds NUL; None where nothing does."""
 
 
-def read_lines(source: Path | TextFile, *, blank_end: bool = False) -> Iterator[tuple[int, str]]:
+def left_out(line: bytes) -> None:
+    """Count a line that is no text as one that is left out."""
+    leave_out(BROKEN)
+
+
+def read_lines(source: Path | TextFile, *, blank_end: bool = False, broken: Broken | None = None) -> Iterator[tuple[int, str]]:
     """Yield (line number from 1, text) of a file or of a member of an archive, without the line's end.
 
     Args:
         source: the file.
         blank_end: yield blank lines behind the last one with text, too: where a blank line says something. All of a blank file are yielded.
+        broken: what stands for a line that is no text; one for which nothing does is passed over. Without it such a line is an error.
 
     Raises:
         InputError: the file is missing, empty, damaged, not UTF-8, holds NUL or a line beyond `LONGEST`; the place is `file:line`.
@@ -47,8 +56,10 @@ def read_lines(source: Path | TextFile, *, blank_end: bool = False) -> Iterator[
     number, said, waiting = 0, 0, list[tuple[int, str]]()
     with open_part(part) as stream:
         for block in _blocks(stream):
-            for text in map(str, _split(block) or _checked(block, part, number)):
+            for text in _split(block) or _checked(block, part, number, broken):
                 number += 1
+                if text is None:
+                    continue
                 if not (blank_end or text.strip() or len(waiting) == MOST_BLANK):
                     waiting.append((number, text))
                     continue
@@ -163,18 +174,18 @@ def _texts(block: bytes, part: TextFile, before: int, skip_broken: bool) -> pa.A
     """Return the lines of a block, looked at one by one where one of them may be bad."""
     if column := _column(block):
         return column
-    lines: Sequence[str | None] = _split(block) or list(_checked(block, part, before, skip_broken))
+    lines: Sequence[str | None] = _split(block) or list(_checked(block, part, before, (lambda line: None) if skip_broken else None))
     return pa.array(lines, pa.string())
 
 
-def _checked(block: bytes, part: TextFile, before: int, skip_broken: bool = False) -> Iterator[str | None]:
-    """Yield the lines of a block until a bad one, which is named; with `skip_broken`, which is None."""
+def _checked(block: bytes, part: TextFile, before: int, broken: Broken | None) -> Iterator[str | None]:
+    """Yield the lines of a block until a bad one, which is named, or for which stands what `broken` says."""
     for number, raw in enumerate(BytesIO(block), before + 1):
         if len(raw) > LONGEST:
             raise InputError(f"a line has more than {LONGEST:,} bytes", where=part.at(number), why="this is not a text file of lines")
         line = raw[:-1].removesuffix(b"\r") if raw.endswith(b"\n") else raw
-        if skip_broken and (b"\0" in line or not _is_utf8(line)):
-            yield None
+        if broken and (b"\0" in line or not _is_utf8(line)):
+            yield broken(line)
             continue
         try:
             text = line.decode("utf-8")

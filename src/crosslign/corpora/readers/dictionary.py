@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from crosslign.corpora import READERS
 from crosslign.corpora.readers._left_out import BROKEN, leave_out
-from crosslign.corpora.readers._lines import read_lines
+from crosslign.corpora.readers._lines import left_out, read_lines
 from crosslign.corpora.readers._tables import tables
 from crosslign.errors import InputError
 
@@ -25,7 +25,7 @@ def read(files: Mapping[str, Path], corpus: str, langs: Sequence[str], *, skip_b
         files: path by catalog name; `en-de.txt` and `muse_en-de.5000.txt` are English to German, a name without a pair takes `langs`.
         corpus: id of the corpus; row ids are `<corpus>:<file>:<line>`.
         langs: languages to read; files of others are passed over.
-        skip_broken: leave out lines that do not have exactly two words, instead of refusing them.
+        skip_broken: leave out lines that do not have exactly two words, have a NUL or are not UTF-8, instead of refusing them.
 
     Raises:
         InputError: a line that has not exactly two words (`file:line`).
@@ -50,7 +50,7 @@ def _rows(files: Mapping[str, Path], corpus: str, langs: Sequence[str], skip_bro
         a_lang, b_lang = _pair_of(name, langs, corpus)
         if a_lang not in langs or b_lang not in langs:
             continue
-        for number, text in read_lines(path):
+        for number, text in read_lines(path, broken=left_out if skip_broken else None):
             words = [word for word in re.split(r"[ \t]+", text) if word]
             if len(words) != 2:
                 if skip_broken:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from crosslign.corpora import READERS
 from crosslign.corpora.readers._fields import finite
 from crosslign.corpora.readers._left_out import BROKEN, EMPTY, SKIPPED, leave_out
-from crosslign.corpora.readers._lines import check_text, read_lines
+from crosslign.corpora.readers._lines import check_text, left_out, read_lines
 from crosslign.corpora.readers._parts import TextFile, parts_of
 from crosslign.corpora.readers._tables import tables
 from crosslign.errors import InputError
@@ -51,7 +51,7 @@ def read(
         labels: number of each label by name; without it, labels are read as numbers.
         skip: texts that are placeholders (`NS` of PAWS-X); a pair with one of them is left out.
         skip_empty: leave out pairs without a text, instead of refusing them.
-        skip_broken: leave lines out that have not five columns or no label of `labels` (the files of PAWS-X have some).
+        skip_broken: leave lines out that have not five columns or no label of `labels` (the files of PAWS-X have some), or are not UTF-8.
 
     Raises:
         InputError: a line has not five columns, an unknown label, an empty text (`file:line`), a file of no known language.
@@ -81,7 +81,7 @@ class _Reader:
         self._met: set[bytes] = set()
 
     def rows(self, part: TextFile) -> Iterator[tuple[Any, ...]]:
-        for number, line in read_lines(part):
+        for number, line in read_lines(part, broken=left_out if self.skip_broken else None):
             fields = line.split("\t")
             if self.skip_broken and (len(fields) != len(COLUMNS) or (self.labels is not None and fields[4] not in self.labels)):
                 leave_out(BROKEN)

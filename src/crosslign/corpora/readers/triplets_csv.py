@@ -41,7 +41,7 @@ def read(
         columns: names of the columns of premise, entailed and contradicting sentence.
         member: member of each file that is an archive.
         skip_empty: leave out triplets without a sentence, instead of refusing them.
-        skip_broken: leave out triplets with another number of columns.
+        skip_broken: leave out triplets with another number of columns, a NUL, or bytes that are not UTF-8.
 
     Raises:
         InputError: a column is missing, a wrong number of columns, an empty sentence, broken quoting (`file:line`).
@@ -66,8 +66,8 @@ def _rows(part: TextFile, corpus: str, lang: str, columns: Sequence[str], skip_e
 
 def _cells(part: TextFile, columns: Sequence[str], skip_broken: bool) -> Iterator[tuple[int, list[str]]]:
     """Yield (line on which it begins, premise, entailed and contradicting sentence) of each triplet."""
-    records = quoted_records(part)
-    _, header = next(records)
+    records = quoted_records(part, skip_broken=skip_broken)
+    _, header = next(records, (1, []))
     places = [place_of(column, header, part) for column in columns]
     for number, fields in records:
         if len(fields) == len(header):

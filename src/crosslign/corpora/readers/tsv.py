@@ -13,7 +13,7 @@ import pyarrow as pa
 from crosslign.corpora import READERS
 from crosslign.corpora.readers._fields import Field, Form, Kind, read_fields
 from crosslign.corpora.readers._left_out import BROKEN, leave_out
-from crosslign.corpora.readers._lines import place_of, read_lines
+from crosslign.corpora.readers._lines import left_out, place_of, read_lines
 from crosslign.corpora.readers._parts import Members, OneOrTwo, TextFile, parts_of
 from crosslign.corpora.readers._quoted import quoted_records
 from crosslign.errors import InputError
@@ -68,7 +68,7 @@ def read(
         member: member of each file that is an archive; `{lang}` in it stands for each language.
         skip: values by column; a row that has one of them is left out (SNLI's label `-`, the placeholder `NS` of PAWS-X).
         skip_empty: leave out rows without a text, instead of refusing them.
-        skip_broken: leave out rows with another number of columns, or with an unreadable label or score.
+        skip_broken: leave out rows with another number of columns, an unreadable label or score, a NUL, or bytes that are not UTF-8.
         group_lines: rows of equal line number in the files are the same item in several languages.
 
     Raises:
@@ -83,10 +83,10 @@ def read(
 def _lines(part: TextFile, layout: _Layout) -> Iterator[tuple[int, list[str]]]:
     """Yield (line on which it begins, fields) of each record."""
     if not layout.quoting:
-        for number, text in read_lines(part):
+        for number, text in read_lines(part, broken=left_out if layout.skip_broken else None):
             yield number, text.split(layout.delimiter)
         return
-    yield from quoted_records(part, layout.delimiter)
+    yield from quoted_records(part, layout.delimiter, skip_broken=layout.skip_broken)
 
 
 def _positions(first: list[str], part: TextFile, wanted: Sequence[str], layout: _Layout) -> list[int]:
@@ -107,6 +107,8 @@ def _records(part: TextFile, wanted: Sequence[str], *, layout: _Layout) -> Itera
     width, positions = 0, list[int]()
     for number, fields in _lines(part, layout):
         if not width:
+            if layout.header and number > 1:
+                raise InputError("the first line, which names the columns, is not text", where=part.at(1))
             width, positions = len(fields), _positions(fields, part, wanted, layout)
             if layout.header:
                 continue

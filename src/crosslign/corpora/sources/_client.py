@@ -14,12 +14,12 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from crosslign.corpora.sources._network import BusyError, TransientError
+from crosslign.corpora.sources._network import BusyError, TransientError, UnsafeError
 from crosslign.errors import InputError, NetworkError
 
 TIMEOUT = httpx2.Timeout(60.0, connect=20.0)
-BUSY = frozenset({420, 429, 503, 509, 529})
-"""Answers of a server that wants to be left alone for a while, or has no more to give today."""
+BUSY = frozenset({202, 420, 429, 503, 509, 529})
+"""Answers of a server that wants to be left alone for a while, has no more to give today, or makes the file ready first."""
 BROKEN = frozenset({408, 425, 500, 502, 504, *range(520, 528)})
 """Answers that another try may cure; from 520 on those of a host in front that cannot reach the publisher's."""
 SIGN_IN = frozenset({407, 511})
@@ -30,6 +30,9 @@ SPENT = re.compile(r"r=0\s*;\s*t=([0-9]{1,9})")
 """Of the hub's header `RateLimit`: nothing remains, for so many seconds."""
 CERTIFICATES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 """Variables that name a file of certificates: of OpenSSL, of the hub's client and pip, of curl."""
+LOGIN = re.compile(r"(?:407|511)\b|Requested .+ but got|Invalid username")
+"""What the web client says of a proxy, of HTTP or SOCKS, that lets nobody through without a password."""
+SIGN_IN_DO = "Sign in to your network, or put user and password into the proxy's address, then run the same command again"
 PROXIES = ("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY")
 WEB_MIRROR = "CROSSLIGN_WEB_MIRROR"
 """Variable with the address of a site's own copy of the web, in which `https://host/path` is called `<address>/host/path`."""
@@ -55,19 +58,32 @@ def _certificates() -> ssl.SSLContext | bool:
 
 
 @contextmanager
-def client(where: str) -> Iterator[httpx2.Client]:
+def client(where: str, *, vouched: bool = False) -> Iterator[httpx2.Client]:
     """Open the client; what its library raises becomes an error for people.
 
     Args:
         where: the address, for messages.
+        vouched: whether a hash vouches for what comes: then it may come over http, too, where https was asked for.
 
     Raises:
         InputError: the address, the proxy or the certificates of the environment cannot be used.
-        NetworkError: nobody vouches for the server.
+        UnsafeError: it leads from https to http, and no hash vouches for what comes.
+        NetworkError: nobody vouches for the server, or a proxy wants a password.
         TransientError: anything else that went wrong on the way.
     """
+    safe = False
+
+    def look(request: httpx2.Request) -> None:
+        nonlocal safe
+        if safe and not vouched and request.url.scheme == "http":
+            why = f"whoever is on the way to {request.url} can change the bytes, and no sha256 of the catalog vouches for them"
+            do = "Give the file its sha256, or another address in `urls`, or put it into a mirror"
+            raise UnsafeError("the server redirects from https to http", where=where, why=why, do=do)
+        safe = request.url.scheme == "https"
+
     try:
-        opened = httpx2.Client(timeout=TIMEOUT, follow_redirects=True, headers=HEADERS, verify=_certificates())
+        hooks = {"request": [look]}
+        opened = httpx2.Client(timeout=TIMEOUT, follow_redirects=True, headers=HEADERS, verify=_certificates(), event_hooks=hooks)
     except (ValueError, ImportError) as error:
         do = "Fix ALL_PROXY, HTTPS_PROXY and HTTP_PROXY: http://host:port or socks5://host:port"
         raise InputError("the proxy cannot be used", where=where, why=str(error), do=do) from error
@@ -77,19 +93,26 @@ def client(where: str) -> Iterator[httpx2.Client]:
     except httpx2.InvalidURL as error:
         raise InputError(f"{where!r} is not an address", why=str(error)) from error
     except httpx2.HTTPError as error:
-        raise _explained(error, where) from error
+        raise explained(error, where) from error
 
 
-def _explained(error: httpx2.HTTPError, where: str) -> NetworkError:
-    """Return what went wrong on the way to a server."""
+def explained(error: Exception, where: str) -> NetworkError:
+    """Return what went wrong on the way to a server, in words.
+
+    Args:
+        error: what the web client raised, also that of the hub.
+        where: the address, for messages.
+    """
     try:
-        asked = str(error.request.url)  # after redirects another host's
-    except RuntimeError:  # it has none
+        asked = str(error.request.url)  # type: ignore[attr-defined]  # after redirects another host's
+    except (AttributeError, RuntimeError):  # it has none
         asked = where
     host, why = urlsplit(asked).hostname or where, f"{type(error).__name__} {error}".strip()
     if "CERTIFICATE_VERIFY_FAILED" in why:
         do = "If your site's proxy signs for other hosts, set SSL_CERT_FILE or REQUESTS_CA_BUNDLE to a PEM file of its certificates"
         return NetworkError(f"the certificate of {host} cannot be verified", where=where, why=why, do=do)
+    if type(error).__name__ == "ProxyError" and LOGIN.match(str(error)):
+        return NetworkError("the proxy requires you to sign in", where=where, why=why, do=SIGN_IN_DO)
     if isinstance(error, httpx2.TooManyRedirects):
         return NetworkError(f"{host} redirects in a loop", where=where, why=why)
     named = [name for name in PROXIES if os.environ.get(name) or os.environ.get(name.lower())]
@@ -138,8 +161,7 @@ def check_status(response: httpx2.Response, where: str, what: str, *, limits: bo
     if status in BROKEN:
         raise TransientError(f"{what} could not be fetched", retry_after=said, **known)
     if status in SIGN_IN:
-        do = "Sign in to your network, or put user and password into the proxy's address, then run the same command again"
-        raise NetworkError(f"{what} could not be fetched: the network requires you to sign in", do=do, **known)
+        raise NetworkError(f"{what} could not be fetched: the network requires you to sign in", do=SIGN_IN_DO, **known)
     if status in (401, 403):
         do = "The publisher may ask you to register or to accept terms: open the address in a browser, and put the file into a mirror"
         raise NetworkError(f"{what} could not be fetched", where=where, why=f"the server answered {status} {response.reason_phrase}", do=do)

@@ -29,6 +29,10 @@ class BusyError(TransientError):
     """A server that refuses because too much is asked of it: only minutes help."""
 
 
+class UnsafeError(NetworkError):
+    """A server that leads from https to http: bytes that nobody vouches for."""
+
+
 class WrongError(TransientError):
     """Bytes that came whole, and are not the catalog's."""
 

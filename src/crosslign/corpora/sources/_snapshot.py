@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 import re
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 
-from crosslign.corpora.sources._client import BROKEN, BUSY, SIGN_IN, retry_after
+from crosslign.corpora.sources._client import BROKEN, BUSY, CERTIFICATES, SIGN_IN, explained, retry_after
 from crosslign.corpora.sources._network import BusyError, TransientError, is_offline
 from crosslign.errors import InputError, NetworkError
 from crosslign.files.checksums import sha256_file
@@ -72,7 +73,7 @@ def hub_error(
     from huggingface_hub import errors as hub
 
     why, lost = " ".join(str(error).split())[:300].rstrip(" ."), f"{what} {failed}"
-    response = next((found for one in (error, error.__cause__) if (found := getattr(one, "response", None)) is not None), None)
+    response = next((found for one in _causes(error) if (found := getattr(one, "response", None)) is not None), None)
     status = 0 if response is None else response.status_code
     if _of_xet(error):
         return TransientError(f"{lost}'s Xet store", where=where, why=why, do=XET)
@@ -80,8 +81,10 @@ def hub_error(
         return BusyError(lost, retry_after=retry_after(response.headers), where=where, why=why)
     if status in BROKEN:
         return TransientError(lost, where=where, why=why)
-    known = isinstance(error, hub.HfHubHTTPError | hub.LocalEntryNotFoundError | hub.OfflineModeIsEnabled | ConnectionError)
-    if not known and not _of_web_client(error):
+    if not status and (web := next(filter(_of_web_client, _causes(error)), None)):
+        way = explained(web, where)
+        return type(way)(f"{lost}: {way.what}", where=where, why=way.why, do=way.do or do)
+    if not isinstance(error, hub.HfHubHTTPError | hub.LocalEntryNotFoundError | hub.OfflineModeIsEnabled | ConnectionError):
         return None
     if NO_HUB in why or status in SIGN_IN:
         lost, do = f"{lost}: another server answered in its place", PORTAL
@@ -89,11 +92,15 @@ def hub_error(
         do = "Sign in to the hub, accept the terms on the repository's page, and set HF_TOKEN to your token"
     elif status == 401:
         do = "Check the name; if the repository is private, set HF_TOKEN to a token with read access"
-    elif "CERTIFICATE_VERIFY_FAILED" in why:
-        do = "If your site's proxy signs for other hosts, set SSL_CERT_FILE to a PEM file of its certificates"
-    elif not status and not isinstance(error, hub.OfflineModeIsEnabled) and not is_offline():
-        return TransientError(lost, where=where, why=why, do=do)  # the line went dead
-    return NetworkError(lost, where=where, why=why, do=do)
+    dead = not status and do != PORTAL and not isinstance(error, hub.OfflineModeIsEnabled) and not is_offline()  # the line
+    return (TransientError if dead else NetworkError)(lost, where=where, why=why, do=do)
+
+
+def _causes(error: BaseException | None) -> Iterator[Exception]:
+    """Yield an error and what led to it: the hub's client says that a file is not in its cache where the line went dead."""
+    while isinstance(error, Exception):
+        yield error
+        error = error.__cause__
 
 
 def _of_xet(error: Exception) -> bool:
@@ -107,6 +114,13 @@ def _of_web_client(error: Exception) -> bool:
     return type(error).__module__.startswith(("httpx", "httpcore"))
 
 
+def obey_certificates() -> None:
+    """Have the hub's client, which looks at OpenSSL's variables alone, take the certificates that those of others name."""
+    path = next((os.environ[name] for name in CERTIFICATES if os.environ.get(name)), "")
+    if path:
+        os.environ["SSL_CERT_DIR" if Path(path).is_dir() else "SSL_CERT_FILE"] = path
+
+
 def commit_of(repository: str, revision: str | None, kind: str = "model") -> str | None:
     """Return the commit that the beginning of its name stands for; any other revision as it is.
 
@@ -114,6 +128,7 @@ def commit_of(repository: str, revision: str | None, kind: str = "model") -> str
     """
     import huggingface_hub
 
+    obey_certificates()
     if revision is None or not SHORT.fullmatch(revision):
         return revision
     if is_offline():

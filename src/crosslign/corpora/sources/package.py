@@ -51,9 +51,14 @@ def _failure(name: str, where: str, said: str) -> NetworkError:
     expected, got = re.search(r"Expected sha256 (\w{64})", said), re.search(r"Got\s+(\w{64})", said)
     if expected and got:
         return WrongError(f"pip downloaded a different {name}", where=where, why=f"expected sha256 {expected[1]}, found {got[1]}")
+    if "Missing dependencies for SOCKS" in said:
+        why = "pip cannot go through a SOCKS proxy (ALL_PROXY, HTTPS_PROXY) without the package PySocks"
+        do = "Set PIP_PROXY to an HTTP proxy, or PIP_INDEX_URL to an index that NO_PROXY names, or install PySocks from its wheel"
+        return NetworkError(f"pip could not download {name}", where=where, why=why, do=do)
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     kind = TransientError if PASSING.search(said) else NetworkError
-    return kind(f"pip could not download {name}", where=where, why=" | ".join(lines[-4:]))
+    last = lines[-1:] if any(line.startswith("Traceback ") for line in lines) else lines[-4:]
+    return kind(f"pip could not download {name}", where=where, why=" | ".join(last))
 
 
 @SOURCES.register(version=1)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import logging
 import re
 import time
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -19,10 +21,11 @@ import httpx2
 from crosslign.config.catalog import off
 from crosslign.console import number_of
 from crosslign.corpora import SOURCES
-from crosslign.corpora.sources._client import check_status, client, placed
+from crosslign.corpora.sources._client import check_status, client, placed, retry_after
 from crosslign.corpora.sources._network import SlowError, TransientError, require_network, require_space
+from crosslign.corpora.sources._pages import PAGE_BEGINS, refuse_page
 from crosslign.corpora.unpacking import MAGIC
-from crosslign.errors import InputError, NetworkError, one_line
+from crosslign.errors import InputError, NetworkError
 from crosslign.files import read_json, write_json
 from crosslign.progress import Pace
 
@@ -35,14 +38,11 @@ UNPACKED = frozenset({"gzip", "x-gzip", "deflate"})
 FORMS = (zlib.MAX_WBITS | 32, -zlib.MAX_WBITS)
 """Of a packed transfer: with the header of gzip or zlib, or, as some servers send `deflate`, with none."""
 SPAN = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
-PAGE = re.compile(
-    rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype html|html|head|body|title|meta|script)\b", re.IGNORECASE | re.DOTALL
-)
-"""How a web page begins."""
-NOTICE = re.compile(r"application/(?:[\w.-]+\+)?(?:json|xml)\b|text/xml\b")
-"""What a server calls an answer for programs, such as one that says why there is no file."""
-PLAIN = (".txt", ".tsv", ".csv")
+TOTAL = re.compile(r"bytes (?:\d+-\d+|\*)/(\d+)")
+PROBE = {"Range": "bytes=0-0"}
+"""Asks for the length of a file by its first byte."""
 CHUNK = 1 << 20
+GZIP = b"\x1f\x8b"
 
 
 def url_of(source: Mapping[str, Any], file: Mapping[str, Any]) -> str:
@@ -132,6 +132,44 @@ def _is_another(response: httpx2.Response, known: Mapping[str, Any], total: int 
     )
 
 
+def whole_size(response: httpx2.Response, file: Mapping[str, Any]) -> int | None:
+    """Return the bytes of the whole file as an answer says them; None where it does not."""
+    if response.status_code in (206, 416):
+        found = TOTAL.fullmatch(response.headers.get("Content-Range", "").strip())
+        return int(found[1]) if found else None
+    length = response.headers.get("Content-Length", "")
+    return int(length) if length.isdecimal() and not _packing(response, file) else None
+
+
+def _refuses_ranges(response: httpx2.Response, asked: str, *, limits: bool) -> bool:
+    """Tell whether an answer means that the server gives no range of a file that it may give as a whole."""
+    status = response.status_code
+    if status == 403:
+        return not limits and retry_after(response.headers) is None
+    found = TOTAL.fullmatch(response.headers.get("Content-Range", "").strip())
+    if status == 416:  # of a range that begins behind the end it is right
+        return not found or int(asked.removeprefix("bytes=").partition("-")[0]) < int(found[1])
+    return status == 400 or (status == 206 and "Content-Range" not in response.headers)
+
+
+@contextmanager
+def answered(web: httpx2.Client, url: str, headers: Mapping[str, str], *, limits: bool = False) -> Iterator[httpx2.Response]:
+    """Open the answer to a request for a range; a server that answers none, or refuses it, is asked for the whole file instead.
+
+    Args:
+        web: the client.
+        url: the address.
+        headers: what asks for the range, or nothing.
+        limits: whether the host is known to turn those away by 403 who ask too often: that says nothing of ranges.
+    """
+    with ExitStack() as opened:
+        response = opened.enter_context(web.stream("GET", url, headers=headers))
+        if headers and _refuses_ranges(response, headers["Range"], limits=limits):
+            response.close()
+            response = opened.enter_context(web.stream("GET", url))
+        yield response
+
+
 def _span_of(response: httpx2.Response, file: Mapping[str, Any], url: str, dest: Path, *, packed: bool) -> tuple[int, int | None]:
     """Return the offset at which the body begins, -1 when nothing is left to send, and the bytes of the whole file where they are said.
 
@@ -160,18 +198,31 @@ def _span_of(response: httpx2.Response, file: Mapping[str, Any], url: str, dest:
     return have, total
 
 
-def _packing(response: httpx2.Response, file: Mapping[str, Any], url: str) -> str:
-    """Return how the transfer is packed, empty where its bytes are those of the file.
+def _packing(response: httpx2.Response, file: Mapping[str, Any], begins: bytes = b"") -> str:
+    """Return how the transfer is packed, empty where its bytes are taken for those of the file: any other word of a server's says little.
 
-    Raises:
-        NetworkError: it is packed in a way that cannot be undone.
+    Args:
+        response: the answer.
+        file: what was asked for.
+        begins: the first bytes of the body. Of a file that is packed itself some servers say that the transfer is; it may be, too.
     """
-    packing = str(response.headers.get("Content-Encoding", "")).strip().lower()
-    if packing in ("", "identity") or (packing in ("gzip", "x-gzip") and str(file["name"]).endswith((".gz", ".tgz"))):
-        return ""  # some servers say so of the packed file itself
-    if packing not in UNPACKED:
-        raise NetworkError(f"the server sent {file['name']} compressed as {packing!r}", where=url, why="the request excluded compression")
+    said = (name.strip() for name in response.headers.get("Content-Encoding", "").lower().split(","))
+    packing = next((name for name in said if name in UNPACKED), "")
+    if packing.endswith("gzip") and str(file["name"]).endswith((".gz", ".tgz")):
+        with suppress(zlib.error):
+            return packing if zlib.decompressobj(FORMS[0]).decompress(begins, 2) == GZIP else ""
+        return ""
     return packing
+
+
+def _refuse_packed(begins: bytes, said: str, file: Mapping[str, Any], url: str) -> None:
+    """Refuse what its server calls packed, and what does not look like text, where nothing decides at the end what it is."""
+    try:
+        text = b"\0" not in begins and codecs.getincrementaldecoder("utf-8")().decode(begins) is not None
+    except UnicodeDecodeError:
+        text = False
+    if not (text or said.lower() in ("", "identity") or _verified(file)):
+        raise NetworkError(f"the server sent {file['name']} compressed as {said!r}", where=url, why="the request excluded compression")
 
 
 def _unpacked(packed: Iterator[bytes], file: Mapping[str, Any], url: str) -> Iterator[bytes]:
@@ -201,32 +252,6 @@ def _unpacked(packed: Iterator[bytes], file: Mapping[str, Any], url: str) -> Ite
         raise TransientError(f"the download of {file['name']} is damaged", where=url, why=why)
 
 
-def is_page(begins: bytes) -> bool:
-    """Tell whether the first bytes are those of a web page, in UTF-8 or UTF-16."""
-    return bool(PAGE.match(begins.replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe")))
-
-
-def _refuse_page(begins: bytes, said: str, file: Mapping[str, Any], url: str) -> None:
-    """Refuse a web page in place of a file: a captive portal, a form to sign in, a page that says that the file has moved.
-
-    So is an answer for programs in place of plain text.
-
-    Args:
-        begins: the first bytes of the body.
-        said: what the server calls it.
-        file: what was asked for.
-        url: the address, for messages.
-    """
-    called = said.lower().startswith(("text/html", "application/xhtml")) and not begins.startswith((*MAGIC, b"PK", b"PAR1"))
-    if (called or is_page(begins)) and not str(file["name"]).endswith((".html", ".htm", ".xml")):
-        do = "Open the address in a browser: your network or the publisher may ask you to sign in or to accept terms"
-        raise NetworkError(f"the server sent a web page in place of {file['name']}", where=url, do=do)
-    if NOTICE.match(said.lower()) and begins.lstrip()[:1] in (b"{", b"<") and str(file["name"]).endswith(PLAIN):
-        raise NetworkError(
-            f"the server sent a message in place of {file['name']}", where=url, why=one_line(begins[:200].decode("utf-8", "replace"))
-        )
-
-
 def _check_length(total: int | None, file: Mapping[str, Any], url: str) -> None:
     """Refuse a file of another length than the catalog's before its first byte comes, where no hash decides."""
     if file.get("sha256") or not total:  # an empty answer is none
@@ -241,20 +266,24 @@ def _check_length(total: int | None, file: Mapping[str, Any], url: str) -> None:
 def _receive(response: httpx2.Response, file: Mapping[str, Any], url: str, dest: Path, *, limits: bool) -> str:
     """Write the body behind what is there, and return the SHA-256 of the whole."""
     check_status(response, url, file["name"], limits=limits)
-    packing = _packing(response, file, url)
+    raw = response.iter_raw()
+    first = next(raw, b"")
+    packing = _packing(response, file, first)
     start, total = _span_of(response, file, url, dest, packed=bool(packing))
     digest = _sum_of(dest, start)
     if start < 0:
         return digest.hexdigest()
-    chunks = _unpacked(response.iter_raw(), file, url) if packing else response.iter_raw()
+    chunks = _unpacked(chain([first], raw), file, url) if packing else chain([first], raw)
     first = next(chunks, b"")
     if not start:
-        _refuse_page(first[:2048], response.headers.get("Content-Type", ""), file, url)
+        refuse_page(first[:PAGE_BEGINS], response.headers.get("Content-Type", ""), file, url)
+        _refuse_packed(first[:PAGE_BEGINS], "" if packing else response.headers.get("Content-Encoding", ""), file, url)
     _check_length(total, file, url)
     require_space(dest, int(file.get("head") or total or 0) - start)
     if not start:
         said = {"tag": response.headers.get("ETag", ""), "modified": response.headers.get("Last-Modified", "")}
-        write_json(state_path(dest), {"url": url, "validator": "" if packing else _validator(response), "bytes": total, **said})
+        known = {"url": "" if packing else url, "validator": _validator(response)}  # ranges are of a packed transfer
+        write_json(state_path(dest), {**known, "bytes": total, **said})
     end = min(int(file["head"]), total or int(file["head"])) if "head" in file else total
     progress = _Progress(file["name"], url, start, end or file.get("bytes"))
     with open(dest, "ab" if start else "wb") as out:
@@ -274,6 +303,30 @@ def _receive(response: httpx2.Response, file: Mapping[str, Any], url: str, dest:
     return digest.hexdigest()
 
 
+def _vouched_for(response: httpx2.Response, file: Mapping[str, Any]) -> bool:
+    """Tell whether more than a server's word, if that, says that a file came whole: a packing or chunks that end, or the catalog."""
+    known = "bytes" in file or _verified(file) or bool(_packing(response, file))
+    return known or response.status_code != 200 or "chunked" in response.headers.get("Transfer-Encoding", "").lower()
+
+
+def _confirm(web: httpx2.Client, url: str, file: Mapping[str, Any], size: int, *, limits: bool) -> None:
+    """Ask once more how long a file is; from a server that has neither ranges nor lengths it comes twice.
+
+    Raises:
+        TransientError: it is of another length than what came.
+    """
+    with answered(web, url, PROBE, limits=limits) as response:
+        total = whole_size(response, file)
+        if total is None and response.status_code == 200 and not _packing(response, file):
+            total = sum(map(len, response.iter_raw()))
+            logger.warning(
+                "%s: its server does not say how long it is; it came twice, the second time with %s", url, number_of(total, "byte")
+            )
+    if total not in (None, size):
+        why = f"{size:,} of {number_of(total or 0, 'byte')} arrived"
+        raise TransientError(f"the download of {file['name']} broke off", where=url, why=why)
+
+
 def _sum_of(dest: Path, start: int) -> hashlib._Hash:
     """Return the sum of what is there already, to which what comes is added."""
     digest = hashlib.sha256()
@@ -290,7 +343,7 @@ def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> str
 
     A server without ranges, or whose file has changed since, sends the whole file, which then replaces
     what was there. What came of a broken try stays at `dest` for the next one. A file whose bytes are verified at the end, by its sum or
-    because it is packed, is gone on with also where the server says nothing of its version.
+    because it is packed, is gone on with also where the server says nothing of its version. The length of any other is asked for twice.
 
     Of a file with `head`, so many bytes from its beginning are asked for and kept; the note stays beside them then (`said_size`).
 
@@ -304,8 +357,12 @@ def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> str
     if "head" in file and dest.exists() and dest.stat().st_size >= file["head"]:
         dest.unlink()  # of a try that was not verified
     headers = _range_headers(url, dest, file)
-    with client(url) as web, web.stream("GET", url, headers=headers) as response:
-        found = _receive(response, file, url, dest, limits="connections" in source)
+    limits = "connections" in source
+    with client(url, vouched=bool(file.get("sha256"))) as web:
+        with answered(web, url, headers, limits=limits) as response:
+            found, sure = _receive(response, file, url, dest, limits=limits), _vouched_for(response, file)
+        if not sure:
+            _confirm(web, url, file, dest.stat().st_size, limits=limits)
     if "head" not in file:  # what the server said of the whole file is asked for
         state_path(dest).unlink(missing_ok=True)
     return found

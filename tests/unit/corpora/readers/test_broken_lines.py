@@ -56,6 +56,49 @@ def test_one_broken_line_costs_one_pair(tmp_path, bad, count):
     assert rows[7]["id"] == "c:a.de.gz:9"
 
 
+BADS = [b"\xff", b"\0", b"\xed\xa0\x80"]
+OTHERS = [
+    ("tsv", ["de", "en"], {"columns": {"1": "a_text", "2": "b_text"}}, "{n}\ten {n}", "a_text"),
+    ("tsv", ["de", "en"], {"columns": {"1": "a_text", "2": "b_text"}, "ragged": True}, "{n}\ten {n}", "a_text"),
+    ("tsv", ["de", "en"], {"columns": {"1": "a_text", "2": "b_text"}, "quoting": True}, '{n}\t"en ""{n}"""', "a_text"),
+    ("dictionary", ["de", "en"], {}, "{n} en{n}", "a_text"),
+    ("translate_train", ["de"], {"file_langs": {"a.txt.gz": "de"}}, "{n}\ten {n}\tde {n}\tDE\t1", "a_text"),
+]
+
+
+@pytest.mark.parametrize("bad", BADS)
+@pytest.mark.parametrize("count", [50, 20_000])
+@pytest.mark.parametrize(("reader", "langs", "options", "line", "column"), OTHERS)
+def test_one_broken_line_costs_one_row_in_every_format_of_lines(tmp_path, bad, count, reader, langs, options, line, column):
+    made = lines(line.replace("{n}", str(n)) for n in range(count))
+    made[0], made[count - 5] = (made[n].replace(b"en", b"e" + bad + b"n") for n in (0, count - 5))
+    files = {"a.txt.gz": b"\n".join(made) + b"\n"}
+    with pytest.raises(InputError, match=r"a\.txt\.gz:1\b"):
+        read(tmp_path, reader, langs, files, **options)
+    rows, left_out = read(tmp_path, reader, langs, files, **options, skip_broken=True)
+    assert left_out == {"broken": 2}
+    assert [row[column].removeprefix("de ") for row in rows] == [str(n) for n in range(1, count) if n != count - 5]
+    assert rows[0]["id"] == "c:a.txt.gz:2"
+
+
+@pytest.mark.parametrize("bad", BADS)
+def test_a_broken_line_inside_a_quoted_record_costs_that_record(tmp_path, bad):
+    body = b'sent0,sent1,hard_neg\none,"two\n \nx' + bad + b'y, ""z""","three"\n"fo\nur",five,six\n"' + bad + b'",a,b\nseven,eight,nine\n'
+    with pytest.raises(InputError, match=r"a\.csv:4"):
+        read(tmp_path, "triplets_csv", ["en"], {"a.csv": body})
+    rows, left_out = read(tmp_path, "triplets_csv", ["en"], {"a.csv": body}, skip_broken=True)
+    assert left_out == {"broken": 2}
+    assert [row["a_text"] for row in rows] == ["fo\nur", "fo\nur", "seven", "seven"]
+    assert rows[0]["id"] == "c:a.csv:5:sent1"
+
+
+@pytest.mark.parametrize("quoting", [True, False])
+def test_a_broken_line_that_names_the_columns_is_told(tmp_path, quoting):
+    options = {"columns": {"1": "a_text", "2": "b_text"}, "header": True, "quoting": quoting, "skip_broken": True}
+    with pytest.raises(InputError, match=r"a\.tsv:1: the first line, which names the columns, is not text"):
+        read(tmp_path, "tsv", ["de", "en"], {"a.tsv": b"d\xffe\ten\nzwei\ttwo\n"}, **options)
+
+
 def test_broken_and_empty_lines_are_counted_apart(tmp_path):
     files = {"a.txt": b"one\n\n\xff\n \ntwo\n \n"}
     with pytest.raises(InputError, match=r"a\.txt:3"):

@@ -58,6 +58,30 @@ def test_a_server_without_ranges_is_left_when_enough_has_come(site, dest):
     assert dest.read_bytes() == WHOLE[:HEAD]
 
 
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        (403, {}, b""),
+        (400, {}, b""),
+        (416, {}, b""),
+        (416, {"Content_Range": f"bytes */{len(WHOLE)}"}, b""),
+        (206, {"Content_Length": str(HEAD)}, WHOLE[:HEAD]),
+    ],
+)
+def test_a_server_that_refuses_ranges_is_asked_without(site, dest, refusal):
+    site.answers = [refusal, (200, {"Content_Length": str(len(WHOLE))}, WHOLE)]
+    assert get(site.url, dest)["whole_bytes"] == len(WHOLE)
+    assert dest.read_bytes() == WHOLE[:HEAD]
+    assert ["range" in request for request in site.requests] == [True, False]
+
+
+def test_a_host_that_turns_away_who_asks_too_often_is_waited_for_and_not_asked_without_a_range(site, dest, waits):
+    site.answers = [(403, {"Retry_After": "7"}, b""), (206, {"Content_Range": f"bytes 0-{HEAD - 1}/{len(WHOLE)}"}, WHOLE[:HEAD])]
+    get(site.url, dest)
+    assert ["range" in request for request in site.requests] == [True, True]
+    assert waits == [7]
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_beginning_that_broke_off_is_gone_on_with(online, dest, seed):
     with serving(Publishers({"/en.txt.xz": WHOLE}, 0.8, seed)) as server:

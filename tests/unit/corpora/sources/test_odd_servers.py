@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import hashlib
 import time
@@ -10,6 +11,7 @@ import zlib
 import pytest
 
 from crosslign.corpora.fetch import fetch_file
+from crosslign.corpora.sources._pages import is_page
 from crosslign.errors import NetworkError, ResourceError
 
 OLD, NEW = b"old " * 500, b"new " * 500
@@ -49,7 +51,7 @@ def test_a_range_of_another_file_is_not_joined_to_the_first(site, dest, waits, b
     site.answers = [broken(OLD, 800, **begun), span(NEW, 800, 2000, **other), whole(NEW)]
     get(site, dest)
     assert dest.read_bytes() == NEW
-    assert ["range" in request for request in site.requests] == [False, True, False]
+    assert [request.get("range") for request in site.requests] == [None, "bytes=800-", None, "bytes=0-0"]
 
 
 def test_a_range_of_a_file_of_another_length_is_not_joined_either(site, dest, waits):
@@ -124,11 +126,33 @@ def test_of_a_packed_file_servers_say_that_the_transfer_is_packed(site, tmp_path
     assert (tmp_path / "mine.txt.gz").read_bytes() == packed
 
 
-def test_a_packing_that_cannot_be_undone_is_named(site, dest, waits):
-    site.answers = [whole(OLD, Content_Encoding="compress")]
+@pytest.mark.parametrize("said", ["x-bzip2", "xz", "zstd", "utf-8", "none", "binary", "aws-chunked", "compress"])
+@pytest.mark.parametrize("name", ["mine.txt", "mine.txt.bz2"])
+def test_a_word_of_the_servers_for_a_packing_that_is_none_changes_nothing(site, dest, waits, said, name):
+    body = bz2.compress(OLD) if name.endswith(".bz2") else OLD
+    site.answers = [whole(body, Content_Encoding=said)]
+    get(site, dest.with_name(name), {"name": name})
+    assert dest.with_name(name).read_bytes() == body
+
+
+def test_a_packing_that_cannot_be_undone_is_named_where_the_bytes_are_no_text(site, dest, waits):
+    packed = b"\x1f\x9d\x90" + bytes(range(128, 256))
+    site.answers = [whole(packed, Content_Encoding="compress")]
     with pytest.raises(NetworkError, match="compressed as 'compress'"):
         get(site, dest)
     assert not dest.exists()
+    get(site, dest, {**FILE, "sha256": hashlib.sha256(packed).hexdigest()})
+    assert dest.read_bytes() == packed
+
+
+@pytest.mark.parametrize("more", [{}, {"sha256": hashlib.sha256(gzip.compress(OLD, mtime=0)).hexdigest()}])
+def test_a_packed_file_may_be_packed_once_more_on_the_way(site, dest, waits, more):
+    inner = gzip.compress(OLD, mtime=0)
+    outer = gzip.compress(inner)
+    site.answers = [broken(outer, 40, Content_Encoding="gzip"), whole(outer, Content_Encoding="gzip")]
+    get(site, dest.with_name("mine.txt.gz"), {"name": "mine.txt.gz", **more})
+    assert dest.with_name("mine.txt.gz").read_bytes() == inner
+    assert "range" not in site.requests[1]
 
 
 def test_an_empty_answer_is_no_file(site, dest, waits):
@@ -149,6 +173,7 @@ def test_a_web_page_is_known_by_any_spelling(site, dest, waits):
         (b"\xef\xbb\xbf<!DOCTYPE html><html>", "application/octet-stream"),
         ("\ufeff<html>Anmelden</html>".encode("utf-16-le"), "application/octet-stream"),
         (b"<title>Moved</title>", "application/octet-stream"),
+        (b"<!-- " + b"licence " * 1000 + b"-->\n<html>", "text/plain"),
         (b'{"error": "no such record"}', "application/json; charset=utf-8"),
         (b'<?xml version="1.0"?>\n<Error>\n<Code>NoSuchKey</Code></Error>', "application/xml"),
     ],
@@ -159,6 +184,11 @@ def test_a_page_or_a_message_in_place_of_plain_text_is_told(site, dest, waits, b
         get(site, dest)
     assert "\n" not in str(error.value)
     assert not dest.with_name("mine.txt.sha256").exists()
+
+
+def test_comments_without_end_are_looked_at_once():
+    assert not is_page(b"<!---->" * 2000 + b"text")
+    assert is_page(b"<!---->\n" * 2000 + b"<html>")
 
 
 def test_text_that_only_looks_like_a_message_is_text(site, dest, waits):
@@ -173,6 +203,13 @@ def test_faults_of_hosts_in_front_are_waited_out(site, dest, waits, status, leas
     get(site, dest)
     assert dest.read_bytes() == OLD
     assert least <= waits[0]
+
+
+def test_a_file_that_its_server_makes_ready_first_is_waited_for(site, dest, waits):
+    site.answers = [(202, {"Content_Length": "0", "Retry_After": "120"}, b""), whole(OLD)]
+    get(site, dest)
+    assert dest.read_bytes() == OLD
+    assert waits == [120]
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,16 @@ from __future__ import annotations
 import socket
 import struct
 import threading
+from contextlib import suppress
+from importlib import util
 
 import httpx2
 import pytest
 
 from crosslign.corpora.fetch import fetch_file
+from crosslign.corpora.sources._network import TransientError
 from crosslign.corpora.sources._snapshot import hub_error
+from crosslign.corpora.sources.package import _failure
 from crosslign.errors import InputError, NetworkError
 
 BODY = b"some lines\n" * 50
@@ -69,6 +73,63 @@ def test_a_proxy_that_does_not_answer_is_thought_of(site, tmp_path, monkeypatch,
     with pytest.raises(NetworkError, match=r"publisher\.example could not be reached.*ALL_PROXY sets a proxy") as error:
         fetch_file("set", {"url": "http://publisher.example/"}, FILE, tmp_path / "set" / "a.txt", [])
     assert "secret" not in str(error.value)
+
+
+@pytest.fixture
+def locked_proxies(online, monkeypatch):
+    """Proxies of HTTP and SOCKS5 that want a password, by the beginning of their addresses."""
+    said = {"http": b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n", "socks5": b"\x05\x02"}
+    listeners = {kind: socket.create_server(("127.0.0.1", 0)) for kind in said}
+
+    def serve(kind):
+        with suppress(OSError):
+            while True:
+                link, _ = listeners[kind].accept()
+                link.recv(65536)
+                link.sendall(said[kind])
+                link.close()
+
+    for kind in said:
+        threading.Thread(target=serve, args=(kind,), daemon=True).start()
+    for name in ("NO_PROXY", "no_proxy", "HTTPS_PROXY", "https_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    yield {kind: f"{kind}://127.0.0.1:{listener.getsockname()[1]}" for kind, listener in listeners.items()}
+    for listener in listeners.values():
+        listener.close()
+
+
+@pytest.mark.parametrize(("kind", "scheme"), [("http", "https"), ("http", "http"), ("socks5", "https"), ("socks5", "http")])
+def test_a_proxy_that_wants_a_password_is_told_at_once(locked_proxies, tmp_path, monkeypatch, waits, kind, scheme):
+    monkeypatch.setenv("ALL_PROXY", locked_proxies[kind])
+    with pytest.raises(NetworkError, match=r"requires you to sign in.*put user and password into the proxy's address"):
+        fetch_file("set", {"url": f"{scheme}://publisher.example/"}, FILE, tmp_path / "set" / "a.txt", [])
+    assert not waits
+
+
+def test_the_hubs_client_behind_such_a_proxy_says_so_too(locked_proxies):
+    with httpx2.Client(proxy=locked_proxies["http"]) as web, pytest.raises(httpx2.ProxyError) as error:
+        web.head("https://hub.example/")
+    problem = hub_error("a.txt", error.value, "hub:lab/set@main")
+    assert "the proxy requires you to sign in" in str(problem)
+    assert "put user and password" in str(problem)
+    assert not isinstance(problem, TransientError)
+
+
+def test_pip_behind_a_socks_proxy_says_what_it_lacks(locked_proxies, tmp_path, monkeypatch, waits):
+    if util.find_spec("socks"):
+        pytest.skip("PySocks is here")
+    monkeypatch.setenv("ALL_PROXY", locked_proxies["socks5"])
+    monkeypatch.setenv("PIP_INDEX_URL", "https://index.example/simple")
+    wheel = {"name": "corpus-1.0-py3-none-any.whl"}
+    with pytest.raises(NetworkError, match=r"cannot go through a SOCKS proxy.*PySocks.*Set PIP_PROXY") as error:
+        fetch_file("set", {"package": "corpus", "version": "1.0"}, wheel, tmp_path / "set" / wheel["name"], [])
+    assert "^^" not in str(error.value)
+    assert not waits
+
+
+def test_of_a_fault_of_pips_own_the_last_line_is_told():
+    said = "Collecting a\nTraceback (most recent call last):\n  File x\n    raise y\n    ^^^^^\nValueError: y is bad\n"
+    assert str(_failure("a.whl", "package a==1", said)) == "package a==1: pip could not download a.whl; ValueError: y is bad"
 
 
 def test_a_proxy_that_is_none_is_named(site, tmp_path, monkeypatch):

@@ -1,0 +1,46 @@
+"""Web pages and messages that come in place of a file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from crosslign.corpora.unpacking import MAGIC
+from crosslign.errors import NetworkError, one_line
+
+PAGE = re.compile(
+    rb"\s*(?:<\?xml[^>]*>\s*)?(?:(?><!--.*?-->)\s*+)*+<(?:!doctype html|html|head|body|title|meta|script)\b", re.IGNORECASE | re.DOTALL
+)
+"""How a web page begins."""
+NOTICE = re.compile(r"application/(?:[\w.-]+\+)?(?:json|xml)\b|text/xml\b")
+"""What a server calls an answer for programs, such as one that says why there is no file."""
+PLAIN = (".txt", ".tsv", ".csv")
+PAGE_BEGINS = 1 << 16
+"""Bytes among which a web page begins: a long comment may be before it."""
+
+
+def is_page(begins: bytes) -> bool:
+    """Tell whether the first bytes are those of a web page, in UTF-8 or UTF-16."""
+    return bool(PAGE.match(begins.replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe")))
+
+
+def refuse_page(begins: bytes, said: str, file: Mapping[str, Any], url: str) -> None:
+    """Refuse a web page in place of a file: a captive portal, a form to sign in, a page that says that the file has moved.
+
+    So is an answer for programs in place of plain text.
+
+    Args:
+        begins: the first bytes of the body.
+        said: what the server calls it.
+        file: what was asked for.
+        url: the address, for messages.
+    """
+    called = said.lower().startswith(("text/html", "application/xhtml")) and not begins.startswith((*MAGIC, b"PK", b"PAR1"))
+    if (called or is_page(begins)) and not str(file["name"]).endswith((".html", ".htm", ".xml")):
+        do = "Open the address in a browser: your network or the publisher may ask you to sign in or to accept terms"
+        raise NetworkError(f"the server sent a web page in place of {file['name']}", where=url, do=do)
+    if NOTICE.match(said.lower()) and begins.lstrip()[:1] in (b"{", b"<") and str(file["name"]).endswith(PLAIN):
+        raise NetworkError(
+            f"the server sent a message in place of {file['name']}", where=url, why=one_line(begins[:200].decode("utf-8", "replace"))
+        )
