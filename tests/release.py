@@ -25,6 +25,8 @@ SUBSET = (
     "tests/unit/test_registry.py",
     "tests/unit/test_environments.py",
     "tests/unit/test_pages.py",
+    "tests/unit/test_publish.py",
+    "tests/unit/test_losses_in_trainings.py",
     "tests/unit/cli",
     "tests/unit/mining",
 )

@@ -15,7 +15,7 @@ import torch
 from crosslign.cli.commands.list import listed
 from crosslign.config import graph
 from crosslign.config.load import project_in
-from crosslign.config.options import check_call, check_readout
+from crosslign.config.options import check_call, check_readout, checked
 from crosslign.config.project import Project
 from crosslign.config.readouts import readout as readout_entry
 from crosslign.config.resolve import encoder_at_scale, readout_name, role_readout
@@ -25,14 +25,15 @@ from crosslign.devices import all_devices, encoding_devices
 from crosslign.encoders.encode import encode_counted, text_columns
 from crosslign.encoders.model import Model
 from crosslign.encoders.sentence_transformers_folder import read_modules
-from crosslign.errors import InputError
-from crosslign.files.walk import files_below, folders_in
+from crosslign.errors import InputError, ResourceError
+from crosslign.files.walk import folders_in
 from crosslign.mining.knn import neighbours
-from crosslign.mining.margin import Margin, Retrieval, check_ways
+from crosslign.mining.margin import Margin, Retrieval
 from crosslign.mining.margin import margin_scores as scored
 from crosslign.mining.pairs import chosen_pairs
 from crosslign.mining.side import Side, exact_score_matrix
 from crosslign.objectives.contract import Objective
+from crosslign.options import Positive
 from crosslign.registry import nearest
 from crosslign.reporting import frames
 from crosslign.steps import cached_project, made
@@ -117,7 +118,7 @@ class Encoder:
             ResourceError: a sentence alone does not fit into memory.
         """
         texts = _texts(sentences, "sentences")
-        langs = [lang] * len(texts) if isinstance(lang, str) else list(lang)
+        langs = [lang] * len(texts) if isinstance(lang, str) else _texts(lang, "lang")
         if len(langs) != len(texts):
             raise InputError(
                 f"{len(langs)} languages for {number_of(len(texts), 'sentence')}",
@@ -127,8 +128,32 @@ class Encoder:
         return encode_counted(self.model, texts, langs, {**self.readout, **_settings(settings, "encode")})[0]
 
 
+def _on(model: Model, device: str | torch.device) -> Model:
+    """Return a model on a device.
+
+    Raises:
+        InputError: torch knows no such device.
+        ResourceError: this machine, or this build of torch, has none.
+    """
+    try:
+        place = torch.device(device)
+    except (RuntimeError, TypeError) as error:
+        do = "Name it as torch does, such as cpu, cuda:0 or mps"
+        raise InputError(f"unknown device {device!r}", where="crosslign.encoder", why=_first_line(error), do=do) from error
+    try:
+        return model.to(place)
+    except (RuntimeError, AssertionError) as error:  # a build of torch without CUDA fails an assertion
+        do = "Leave device out to use what is there"
+        raise ResourceError(f"no encoder can be put on {device}", where="crosslign.encoder", why=_first_line(error), do=do) from error
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+@checked
 def encoder(
-    name: str | Path, *, device: str | None = None, readout: Mapping[str, Any] | None = None, config: Sequence[str] = ()
+    name: str | Path, *, device: str | torch.device | None = None, readout: Mapping[str, Any] | None = None, config: Sequence[str] = ()
 ) -> Encoder:
     """Load an encoder.
 
@@ -144,8 +169,6 @@ def encoder(
         NetworkError: it cannot be fetched.
     """
     given = _settings(readout or {}, "readout")
-    if not isinstance(name, str | Path):
-        raise InputError("not the name of an encoder or a folder", where="crosslign.encoder", why=f"its type is {type(name).__name__}")
     if Path(name).is_dir():
         folder = Path(name)
         inner = {path.name: path for path in folders_in(folder) if (path / "config.json").is_file()}
@@ -159,7 +182,7 @@ def encoder(
         made(config, encoders=[used])
         members, own = {"main": project.paths.encoder(used) / "main"}, readout_entry(project, project.encoders[name]["readout"])
     model = Model.load(members)
-    return Encoder(str(name), model.to(device or encoding_devices()[0]), {**own, **given})
+    return Encoder(str(name), _on(model, encoding_devices()[0] if device is None else device), {**own, **given})
 
 
 def _cached(config: Sequence[str]) -> Project:
@@ -173,12 +196,20 @@ def _at_scale(project: Project, name: str) -> str:
     return encoder_at_scale(project, name) if project.stand_in else name
 
 
+def _encodes(encoder: Any) -> None:
+    """Refuse what is no encoder, such as the name of one: a text has a method `encode`, too."""
+    if isinstance(encoder, str | type) or not callable(getattr(encoder, "encode", None)):
+        do = "Load one with crosslign.encoder, or give an object with a method `encode`"
+        raise InputError("not an encoder", where="encoder", why=f"found {encoder!r:.80}", do=do)
+
+
+@checked
 def mine(
     source: Sequence[str],
     target: Sequence[str],
     encoder: Encodes | Encoder,
     *,
-    k: int = 4,
+    k: Positive = 4,
     margin: Margin = "ratio",
     retrieval: Retrieval = "max",
     threshold: float | None = None,
@@ -198,7 +229,7 @@ def mine(
     Raises:
         InputError: a side without sentences, an unknown margin or retrieval, or vectors that no score could depend on.
     """
-    check_ways(margin, retrieval)
+    _encodes(encoder)
     sides = []
     for name, sentences in (("source", source), ("target", target)):
         first: dict[str, int] = {}
@@ -219,7 +250,8 @@ def mine(
     return pd.DataFrame(columns)
 
 
-def margin_scores(source: np.ndarray, target: np.ndarray, *, k: int = 4, margin: Margin = "ratio") -> np.ndarray:
+@checked
+def margin_scores(source: np.ndarray, target: np.ndarray, *, k: Positive = 4, margin: Margin = "ratio") -> np.ndarray:
     """Return the margin score of every pair of rows of two matrices: cosine against both rows' mean cosines to their k neighbours.
 
     Args:
@@ -233,7 +265,6 @@ def margin_scores(source: np.ndarray, target: np.ndarray, *, k: int = 4, margin:
     Raises:
         InputError: an unknown margin, unequal dimensions, no rows, or a row of NaN, infinity or zeros.
     """
-    check_ways(margin)
     left, right = open_both(_matrix_of(source, "source"), _matrix_of(target, "target"))
     near = neighbours(left, right, k, device=all_devices())
     sides = [Side(rows, None, name, torch.device("cpu"), rows.size * 4) for rows, name in ((left, "source"), (right, "target"))]
@@ -257,6 +288,7 @@ def evaluate(encoder: Encodes | Encoder, tasks: Iterable[str], *, config: Sequen
         InputError: no such task, or one that is scored on a classification head; or vectors that no score could depend on.
         NetworkError: data cannot be fetched.
     """
+    _encodes(encoder)
     project, rows = _cached(config), []
     entries = {task: _task(project, task) for task in _texts(tasks, "tasks")}
     made(config, corpora=sorted({corpus for entry in entries.values() for corpus in entry["texts"].values()}))
@@ -295,6 +327,7 @@ def _matrix(project: Project, encoder: Encodes | Encoder, task: str, role: str, 
     return encode_counted(encoder.model, texts, langs, settings, pair_texts)[0]
 
 
+@checked
 def objective(name: str, **options: Any) -> Objective:
     """Build an objective: `inputs(batch, draw)` says which sentences it wants encoded, `loss(vectors, batch, parts)` gives its loss.
 
@@ -312,6 +345,7 @@ def objective(name: str, **options: Any) -> Objective:
     return term.objective
 
 
+@checked
 def names(kind: str, *, config: Sequence[str] = ()) -> dict[str, str]:
     """Return the names of a kind with what each is: `encoders`, `tasks`, `corpora`, `objectives` …, as `crosslign list` prints them.
 
@@ -325,23 +359,25 @@ def scores(files: str | Path | Iterable[str | Path]) -> pd.DataFrame:
     """Return the long table of all scores: one row a record.
 
     Args:
-        files: a score file, a folder of them, or several files, such as `Path("results/laptop/scores").rglob("*.json")`; the lineage
-            beside them is passed over.
+        files: a score file, a folder of them, or several of both, such as `Path("results/laptop/scores").rglob("*.json")`; the lineage
+            beside them is passed over, and in a folder whatever is no JSON.
 
     Returns:
         run, checkpoint, evaluation, subset, metric, protocol, direction, readout (empty where there is none), seed (a base encoder has
         none), value (a fraction; NaN where undefined), ci_low and ci_high (its 95 % interval), items, status, reason, note, score_file.
 
     Raises:
-        InputError: a file is not a score file, or holds a score that its metric cannot have.
+        InputError: a file is not there, is not a score file, or holds a score that its metric cannot have.
     """
-    if isinstance(files, str | Path):
-        files = list(files_below(Path(files))) if Path(files).is_dir() else [files]
-    if not isinstance(files, Iterable):
-        raise InputError("not a file, a folder or a list of files", where="crosslign.scores", why=f"its type is {type(files).__name__}")
-    return frames.scores(files)
+    given = [files] if isinstance(files, str | Path) else files
+    several = list(given) if isinstance(given, Iterable) else [given]
+    if wrong := [one for one in several if not isinstance(one, str | Path)]:
+        why = f"its type is {type(wrong[0]).__name__}"
+        raise InputError("not a file, a folder or a list of files", where="crosslign.scores", why=why)
+    return frames.scores(map(Path, several))
 
 
+@checked
 def table(name: str, directory: str | Path = ".", configfile: str | Path | None = None, config: Iterable[str] = ()) -> pd.DataFrame:
     """Return a table of a project as it stands in its results: a row a system, a column an evaluation, averages from unrounded values.
 

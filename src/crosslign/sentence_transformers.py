@@ -6,18 +6,16 @@
     trainer = SentenceTransformerTrainer(model, train_dataset=rows, loss=loss, data_collator=collator, callbacks=[LossState(loss)])
 
 Columns of the data set: for objectives on groups (`multi_positive_infonce`) every column is a sentence of the group, an empty one is none;
-for all others the first column is the anchor, the second its positive. `negative…` is a hard negative, `view…` a view of the anchor (of
-pairs of sentences `view…_a` and `view…_b`), `label` or `score` the label.
+for all others the first column is the anchor, the second its positive; one column alone is encoded twice, as in SimCSE. `negative…` is a
+hard negative, `view…` a view of the anchor (of pairs of sentences `view…_a` and `view…_b`), `label` or `score` the label.
 """
 
 from __future__ import annotations
 
 import copy
-import re
 import weakref
 import zlib
-from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +30,12 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 from transformers import TrainerCallback
 
 from crosslign.config.entry_keys import options_of
-from crosslign.config.options import check_call
+from crosslign.config.options import check_call, check_weight, checked
 from crosslign.errors import InputError
-from crosslign.objectives.contract import Batch, Input, Part, checked_loss, plan_of
+from crosslign.objectives.columns import Given, batch_of, check_read, encoded_twice, plain_columns
+from crosslign.objectives.contract import Part, checked_loss, plan_of
 from crosslign.objectives.saved_parts import make_part, state_of
+from crosslign.registry import nearest
 from crosslign.training.checkpoint import save_tensors
 from crosslign.training.draws import derive, seed_device, torch_generator
 from crosslign.training.gathered import gathered, joined
@@ -61,7 +61,14 @@ DECIDED = {
     "start_from": "`load` reads the parts of an earlier run",
 }
 """Keys of a recipe's terms and parts that are not options here, and what stands in their place."""
-VIEW = re.compile(r"(view.*?)(?:_([ab]))?")
+HERE: Mapping[str, tuple[str, Mapping[str, Sequence[str]], str]] = {
+    "supervised_contrastive": ("form: retrieval", {"form": ("retrieval",)}, "its form classification reads pairs as one text"),
+    "alignment": (
+        *("similarity: cosine", {"similarity": ("cosine", "mse"), "distributions": ("embedding",)}),
+        "its default, KL, compares the classes of a classification part",
+    ),
+}
+"""Objectives whose defaults do not fit here: what to write, the values of which they need one (or a part), and why."""
 Features = Sequence[Mapping[str, Any]]
 
 
@@ -72,8 +79,15 @@ class TextCollator(SentenceTransformerDataCollator):
     The trainer hands prompts to its own collator alone: `TextCollator(model.preprocess, prompts=arguments.prompts)`.
     """
 
+    def __init__(self, preprocess_fn: Callable[..., Any], *more: Any, **named: Any) -> None:
+        if isinstance(preprocess_fn, nn.Module) or not callable(preprocess_fn):
+            why = f"found {type(preprocess_fn).__name__}"
+            raise InputError("not what tokenises", where="TextCollator", why=why, do="Write TextCollator(model.preprocess)")
+        super().__init__(preprocess_fn, *more, **named)
+
     def __call__(self, features: list[dict[str, Any]]) -> dict[str, Any]:
-        """Return a batch with `<column>_texts` and `<column>_column` beside what was tokenised of each column."""
+        """Return a batch with `<column>_texts` and `<column>_column` beside what was tokenised of each column; None is an empty cell."""
+        features = [{name: "" if value is None else value for name, value in row.items()} for row in features]
         batch = super().__call__(features)
         columns = [name.removesuffix("_input_ids") for name in batch if name.endswith("_input_ids")]
         for column in columns:
@@ -138,6 +152,7 @@ class ObjectiveLoss(nn.Module):
         InputError: an objective, option or part that does not exist, or that has no place here; says why.
     """
 
+    @checked
     def __init__(
         self,
         model: SentenceTransformer,
@@ -151,11 +166,16 @@ class ObjectiveLoss(nn.Module):
             do = "Train one model, or train the published method with a recipe of this project"
             why = "the published MoCo-BERT has one encoder for each language"
             raise InputError("only one encoder can be trained here", where="model", why=why, do=do)
+        if not isinstance(model, SentenceTransformer):
+            raise InputError("not a SentenceTransformer", where="model", why=f"found {type(model).__name__}")
         self.model, self.langs, self.seed = model, dict(langs or {}), seed
-        entries = [terms] if isinstance(terms, Mapping) else list(terms)
+        entries = list(terms) if isinstance(terms, Iterable) and not isinstance(terms, Mapping) else [terms]
         named = dict(parts or {})
-        for entry in [*entries, *named.values()]:
-            _check_keys(entry)
+        if not entries:
+            raise InputError("a loss needs at least one term", where="ObjectiveLoss", do="Write {'objective': name, …}")
+        for section, given in (("terms", entries), ("parts", named.values())):
+            for entry in given:
+                _check_keys(section, entry)
         self.terms = [term for term, _ in named_terms(entries, "ObjectiveLoss")]
         self._hooks = [module.register_forward_pre_hook(_keep_unnormalised) for module in model if isinstance(module, Normalize)]
         encoder: Any = _Encoder(model)
@@ -189,12 +209,20 @@ class ObjectiveLoss(nn.Module):
                 part.before_keys()
             self._moved = self.step
         names, texts = [str(column["column"]) for column in features], joined([list(column["texts"]) for column in features])
-        batch = self._batch(names, texts, None if labels is None else joined([labels.tolist()])[0])
-        queries = _Given(texts, [gathered(_vectors(self.model, column)) for column in features])
-        keys: _Given | None = None
+        if training and (unknown := [name for name in self.langs if name not in names]):
+            raise InputError(f"no column is called {unknown[0]!r}", where="ObjectiveLoss: langs", why=nearest(unknown[0], names))
+        groups = all(term.objective.shape == "groups" for term in self.terms)
+        batch = batch_of(names, texts, None if labels is None else joined([labels.tolist()])[0], self.langs, groups, self.step)
+        drawn = [torch_generator(self.seed, "draw", "train", self.step) for _ in self.terms]
+        plans = [plan_of(term.name, term.objective, batch, draw) for term, draw in zip(self.terms, drawn, strict=True)]
+        check_read(names, batch, plans)
+        if encoded_twice(batch, {term.name: term.objective.shape for term in self.terms}, plans):
+            (only,) = plain_columns(names)
+            texts, features = [*texts, texts[only]], [*features, features[only]]
+        queries = Given(texts, [gathered(_vectors(self.model, column)) for column in features])
+        keys: Given | None = None
         losses, device = [], next(self.model.parameters()).device
-        for term in self.terms:
-            inputs = plan_of(term.name, term.objective, batch, torch_generator(self.seed, "draw", "train", self.step))
+        for term, inputs in zip(self.terms, plans, strict=True):
             vectors = {}
             for name, item in inputs.items():
                 if item.pair_texts is not None:
@@ -212,39 +240,11 @@ class ObjectiveLoss(nn.Module):
         return list(self.parts.values())  # type: ignore[arg-type]
 
     @torch.no_grad()
-    def _keys(self, texts: list[list[str]], features: Features) -> _Given:
+    def _keys(self, texts: list[list[str]], features: Features) -> Given:
         copies = next((found for part in self._parts() if (found := part.key_member(MAIN)) is not None), None)
         if copies is None:
             raise InputError("a term needs momentum keys, but no part has momentum copies", where="parts", do="Add a momentum_queue")
-        return _Given(texts, [gathered(copies(column)) for column in features])
-
-    def _batch(self, names: Sequence[str], texts: Sequence[Sequence[str]], labels: Sequence[Any] | None) -> Batch:
-        """Return the columns of a training set (docs/training.md) that the columns of the data set stand for."""
-        rows, langs = len(texts[0]), [self.langs.get(name, "und") for name in names]
-        plain = [at for at, name in enumerate(names) if not name.startswith(("negative", "view"))]
-        negatives = [at for at, name in enumerate(names) if name.startswith("negative")]
-        columns: dict[str, Any] = {}
-        groups = all(term.objective.shape == "groups" for term in self.terms)
-        if rest := [names[at] for at in [*([] if groups else plain[2:]), *negatives[1:]]]:
-            do = "Remove it, or name it negative… (hard negatives) or view… (views); only objectives on groups read more sentences"
-            raise InputError(f"the column {rest[0]!r} is not used", where="ObjectiveLoss", why="rows have two sides, one negative", do=do)
-        if groups and len(plain) > 2:
-            members = [[at for at in plain if texts[at][row]] for row in range(rows)]
-            if small := [row for row, own in enumerate(members) if len(own) < 2]:
-                where = f"row {small[0]} of the batch"
-                raise InputError("a group needs at least two sentences", where=where, why="its other cells are empty")
-            columns["texts"] = [[texts[at][row] for at in own] for row, own in enumerate(members)]
-            columns["langs"] = [[langs[at] for at in own] for own in members]
-        else:
-            for side, at in zip("ab", plain, strict=False):
-                columns |= {f"{side}_text": list(texts[at]), f"{side}_lang": [langs[at]] * rows}
-        for at in negatives:
-            columns |= {"c_text": [text or None for text in texts[at]], "c_lang": [langs[at]] * rows}
-        if any(name.startswith("view") for name in names):
-            columns["views"] = [_views(names, langs, [column[row] for column in texts]) for row in range(rows)]
-        if labels is not None:
-            columns["label"] = [[float(value) for value in (label if isinstance(label, list) else [label])] for label in labels]
-        return Batch([f"row {row}" for row in range(rows)], columns, self.step)
+        return Given(texts, [gathered(copies(column)) for column in features])
 
     @torch.no_grad()
     def end_step(self) -> None:
@@ -254,12 +254,14 @@ class ObjectiveLoss(nn.Module):
                 part.commit({})
             self.step += 1
 
-    def save(self, folder: Path) -> None:
+    @checked
+    def save(self, folder: str | Path) -> None:
         """Write copies, queues, heads and the number of steps to `folder`/crosslign_loss.safetensors."""
         Path(folder).mkdir(parents=True, exist_ok=True)
         numbers = {STEP: torch.tensor(self.step), ENCODER: torch.tensor(_checksum(self.model))}
         save_tensors(Path(folder) / STATE_FILE, {**self.parts.state_dict(), **numbers})
 
+    @checked
     def load(self, folder: str | Path, resume: bool = False) -> None:
         """Read what `save` wrote: for a second phase the parts that a trained system keeps, which no queue is; steps begin anew.
 
@@ -286,62 +288,23 @@ class ObjectiveLoss(nn.Module):
         self.step, self._moved = step if resume else 0, -1
 
 
-def _check_keys(entry: Mapping[str, Any]) -> None:
+def _check_keys(section: str, entry: Mapping[str, Any]) -> None:
     """Refuse a term or a part that has no place in this trainer, a key of it, or a value that an option cannot have."""
-    if not isinstance(entry, Mapping) or not {"objective", "kind"} & set(entry):
+    key, seam = {"terms": ("objective", "objectives"), "parts": ("kind", "parts")}[section]
+    if not isinstance(entry, Mapping) or key not in entry:
         do = "Write {'objective': name, …} for a term, {'kind': name, …} for a part"
         raise InputError("neither a term nor a part", where="ObjectiveLoss", why=f"found {entry!r:.80}", do=do)
-    name = str(entry.get("objective", entry.get("kind", "")))
+    name, where = str(entry[key]), f"ObjectiveLoss: {entry[key]}"
     if name in NOT_HERE:
         raise InputError(f"{name} cannot be a loss of a SentenceTransformer", where="terms", why=NOT_HERE[name])
     if refused := [key for key in DECIDED if entry.get(key) is not None]:
         raise InputError(f"{refused[0]} cannot be set here", where=name, why=DECIDED[refused[0]], do="Remove it")
-    section, seam = ("terms", "objectives") if "objective" in entry else ("parts", "parts")
-    check_call(seam, name, options_of(section, entry), f"ObjectiveLoss: {name}")
-
-
-class _Given:
-    """Vectors by column and row, handed out by text: an objective asks for texts, wherever they stand.
-
-    A text that stands in several places, such as both sides of a dropout pair, is handed out from one place after another.
-    """
-
-    def __init__(self, texts: Sequence[Sequence[str]], vectors: Sequence[Tensor]) -> None:
-        self._vectors = torch.cat(list(vectors))
-        self._places: dict[str, deque[int]] = defaultdict(deque)
-        for place, text in enumerate(text for column in texts for text in column):
-            self._places[text].append(place)
-        self._handed: dict[str, Tensor] = {}
-        self._asked: dict[str, list[str]] = {}
-
-    def of(self, name: str, item: Input) -> Tensor:
-        """Return the vectors [n, d] of an input; the same ones again for the same name.
-
-        Raises:
-            InputError: two terms ask for different texts by one name.
-        """
-        if self._asked.setdefault(name, list(item.texts)) != list(item.texts):
-            do = "Give both the same anchor_parallel"
-            raise InputError(f"two terms need different inputs with the name {name!r}", where="terms", do=do)
-        if name not in self._handed:
-            places = []
-            for text in item.texts:
-                waiting = self._places[text]
-                places.append(waiting[0])
-                waiting.rotate(-1)
-            self._handed[name] = torch.tensor(places, device=self._vectors.device)
-        return self._vectors[self._handed[name]]
-
-
-def _views(names: Sequence[str], langs: Sequence[str], row: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the views of one row; an empty cell is none."""
-    views: dict[str, dict[str, Any]] = {}
-    for name, lang, text in zip(names, langs, row, strict=True):
-        found = VIEW.fullmatch(name)
-        if found and text:
-            view = views.setdefault(found[1], {"kind": "full", "lang": lang, "a_text": None, "b_text": None})
-            view[f"{found[2] or 'a'}_text"] = text
-    return list(views.values())
+    write, values, why = HERE.get(name, ("", {}, ""))
+    if values and not entry.get("part") and all(entry.get(option) not in allowed for option, allowed in values.items()):
+        raise InputError(f"{name} needs {write} here", where=where, why=why)
+    check_call(seam, name, options_of(section, entry), where)
+    if section == "terms":
+        check_weight(entry, where)
 
 
 def _checksum(model: nn.Module) -> int:
@@ -373,8 +336,11 @@ class LossState(TrainerCallback):
     """
 
     def __init__(self, loss: ObjectiveLoss | Mapping[str, nn.Module]) -> None:
-        named = {"": loss} if isinstance(loss, nn.Module) else loss
+        named = loss if isinstance(loss, Mapping) else {"": loss}
         self.losses = {name: one for name, one in named.items() if isinstance(one, ObjectiveLoss)}
+        if not self.losses:
+            do = "Give it the trainer's loss, or the dict of its losses"
+            raise InputError("no ObjectiveLoss whose state could be saved", where="LossState", why=f"found {loss!r:.80}", do=do)
 
     def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Write the state of each loss into the checkpoint; rank 0 does."""

@@ -70,10 +70,26 @@ def test_a_loss_of_sentence_transformers_is_an_objective_with_its_own_gradients(
         assert_gradients(grads, judge)
 
 
-@pytest.mark.parametrize("name", [*REFUSED, "ContrastiveTensionLossInBatchNegatives", "CosentLoss"])
+@pytest.mark.parametrize("name", [*REFUSED, "CosentLoss"])
 def test_losses_that_cannot_be_computed_on_vectors_are_refused_by_name(name):
-    with pytest.raises(InputError, match=name):
+    with pytest.raises(InputError, match=f"{name}; .*" if name in REFUSED else f"sentence-transformers has no loss '{name}'"):
         borrowed_loss(name, {}, 8, torch.device("cpu"))
+
+
+def test_every_loss_that_sentence_transformers_has_is_taken_or_refused_with_the_reason():
+    classes = {name for name, kind in vars(losses).items() if isinstance(kind, type) and issubclass(kind, torch.nn.Module)}
+    assert classes - set(known()) == {"ContrastiveTensionLossInBatchNegatives"}
+    assert set(REFUSED) <= classes
+
+
+@pytest.mark.parametrize("name", ["ContrastiveLoss", "TripletLoss"])
+def test_rows_that_a_loss_cannot_read_are_refused_in_words(name):
+    """With a hard negative where the loss is of pairs, without where it is of triplets."""
+    sides = "ab" if name == "TripletLoss" else "abc"
+    columns = {f"{side}_text": ["x", "y"] for side in sides} | {f"{side}_lang": ["en"] * 2 for side in sides} | {"label": [[0.0], [1.0]]}
+    term, vectors = OBJECTIVES.get("sentence_transformers_loss")(loss=name), {side: torch.eye(2) for side in sides}
+    with pytest.raises(InputError, match=f"{name} cannot read these examples"):
+        term.loss(vectors, Batch(["r", "s"], columns), {})
 
 
 def test_options_of_a_borrowed_loss_are_checked_against_its_signature_and_weights_belong_to_a_part():

@@ -15,7 +15,7 @@ from sentence_transformers import SentenceTransformer
 import crosslign
 from crosslign.cli.main import main
 from crosslign.corpora.evaluation import Evaluation
-from crosslign.errors import InputError, NetworkError
+from crosslign.errors import InputError, NetworkError, ResourceError
 from crosslign.paths import Paths
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "in-python.md"
@@ -178,6 +178,8 @@ def test_values_that_no_embedding_setting_has_are_refused(setting, value, encode
 
 
 def test_values_of_numpy_and_tuples_are_those_of_python(encoder):
+    for langs in (("en", "de"), np.array(["en", "de"]), iter(["en", "de"])):
+        assert encoder.encode(["a", "b"], lang=langs).shape[0] == 2
     assert np.array_equal(encoder.encode(("a b c d",), max_length=np.int64(3)), encoder.encode(np.array(["a b c d"]), max_length=3))
     with pytest.raises(InputError, match=r"temperature: -0\.1"):
         crosslign.objective("infonce", temperature=np.float64(-0.1))
@@ -204,8 +206,10 @@ def test_tensors_of_any_kind_are_matrices(kind):
 
 @pytest.mark.parametrize("k", [0, 1.5, "4", None, True])
 def test_the_number_of_neighbours_is_a_whole_number(k):
-    with pytest.raises(InputError, match="k must be a whole number, at least 1"):
-        crosslign.margin_scores(np.eye(2), np.eye(2), k=k)
+    for call in (lambda: crosslign.margin_scores(np.eye(2), np.eye(2), k=k), lambda: crosslign.mine(["a"], ["b"], _Fixed(), k=k)):
+        with pytest.raises(InputError, match=r"crosslign\.\w+: k: (found .*; must be of type integer|0 is less than the minimum of 1)"):
+            call()
+    assert crosslign.margin_scores(np.eye(2), np.eye(2), k=np.int64(2)).shape == (2, 2)
 
 
 def test_a_folder_of_scores_is_all_of_them(cache, encoder):
@@ -217,19 +221,76 @@ def test_a_folder_of_scores_is_all_of_them(cache, encoder):
     assert crosslign.scores(cache / "kept")["run"].tolist() == ["a", "b"]
 
 
+def test_scores_of_what_is_not_there_or_is_no_score_file_are_refused(cache, tmp_path):
+    (tmp_path / "x.txt").write_text("0.5\n")
+    for given in ("/nope/dir", [tmp_path / "none.txt"], [tmp_path, "/nope/dir"]):
+        with pytest.raises(InputError, match="no such file or folder"):
+            crosslign.scores(given)
+    with pytest.raises(InputError, match=r"x\.txt"):
+        crosslign.scores([tmp_path / "x.txt"])
+    with pytest.raises(InputError, match="not a file, a folder or a list of files"):
+        crosslign.scores([3])
+    assert len(crosslign.scores(tmp_path)) == 0
+
+
+WRONG = [None, 3, 1.5, "x", b"x", [3], {"a": 3}, object(), float("nan"), True, -1]
+CALLS = {
+    "encoder: name": (lambda given, _: crosslign.encoder(given), []),
+    "encoder: readout": (lambda given, _: crosslign.encoder("me5_small", readout=given), [None]),
+    "encoder: device": (lambda given, _: crosslign.encoder("me5_small", device=given), [None]),
+    "encoder: config": (lambda given, _: crosslign.encoder("me5_small", config=given), []),
+    "encode: lang": (lambda given, encoder: encoder.encode(["a"], lang=given), ["x"]),
+    "mine: encoder": (lambda given, _: crosslign.mine(["a"], ["b"], given), []),
+    "mine: margin": (lambda given, _: crosslign.mine(["a"], ["b"], _Fixed(), margin=given), []),
+    "mine: retrieval": (lambda given, _: crosslign.mine(["a"], ["b"], _Fixed(), retrieval=given), []),
+    "mine: threshold": (lambda given, _: crosslign.mine(["a"], ["b"], _Fixed(), threshold=given), [None, 3, 1.5, -1]),
+    "margin_scores: target": (lambda given, _: crosslign.margin_scores(np.eye(2), given), []),
+    "evaluate: encoder": (lambda given, _: crosslign.evaluate(given, ["sts17"], config=QUICK), []),
+    "evaluate: tasks": (lambda given, _: crosslign.evaluate(_Fixed(), given, config=QUICK), []),
+    "objective: name": (lambda given, _: crosslign.objective(given), []),
+    "objective: option": (lambda given, _: crosslign.objective("infonce", temperature=given), [None, 3, 1.5]),
+    "names: kind": (lambda given, _: crosslign.names(given), []),
+    "scores: files": (lambda given, _: crosslign.scores(given), []),
+    "table: name": (lambda given, _: crosslign.table(given), []),
+    "table: directory": (lambda given, _: crosslign.table("quickstart", given), []),
+    "table: configfile": (lambda given, _: crosslign.table("quickstart", configfile=given), []),
+}
+
+
+@pytest.mark.parametrize("argument", CALLS)
+def test_an_argument_of_a_wrong_kind_is_an_error_that_says_so(argument, encoder):
+    """Not one of Python's from deep inside, as the page promises."""
+    call, right = CALLS[argument]
+    for given in WRONG:
+        if not any(given is one for one in right):
+            _raised(call, given, encoder)
+
+
+def test_what_wrong_arguments_are_told(encoder):
+    assert "not an encoder; found 'me5_small'. Load one with crosslign.encoder" in str(_raised(crosslign.mine, ["a"], ["b"], "me5_small"))
+    assert "crosslign.mine: threshold: found '1'; must be of type number" in str(
+        _raised(crosslign.mine, ["a"], ["b"], _Fixed(), threshold="1")
+    )
+    assert "unknown device 'gpu'" in str(_raised(crosslign.encoder, "me5_small", device="gpu"))
+    found = _raised(crosslign.encoder, "me5_small", device=f"cuda:{torch.cuda.device_count()}")
+    assert isinstance(found, ResourceError)
+    assert "no encoder can be put on cuda" in str(found)
+    with pytest.raises(TypeError, match="thresold"):
+        crosslign.mine(["a"], ["b"], _Fixed(), thresold=1)
+
+
 def test_what_cannot_be_is_said_in_words(cache, tmp_path, encoder):
     assert "no encoder in this folder" in str(_raised(crosslign.encoder, tmp_path))
     (tmp_path / "config.json").write_text("{}")
     assert "has no embedding settings" in str(_raised(crosslign.encoder, tmp_path))
     assert "found one text, expected a list" in str(_raised(crosslign.evaluate, encoder, "sts17"))
-    assert "unknown kind None" in str(_raised(crosslign.names, None))
+    assert "unknown kind 'nothing'" in str(_raised(crosslign.names, "nothing"))
     assert "did you mean 'tatoeba'" in str(_raised(crosslign.evaluate, encoder, ["tatoebas"]))
     assert "needs the logits" in str(_raised(crosslign.evaluate, encoder, ["americasnli"]))
     assert "found one text, expected a list" in str(_raised(encoder.encode, "Hello"))
     assert "found one text, expected a list" in str(_raised(crosslign.mine, "Hello", ["a"], encoder))
     assert "did you mean 'ratio'" in str(_raised(crosslign.margin_scores, np.eye(2), np.eye(2), margin="rati"))
     assert str(tmp_path / "none.json") in str(_raised(crosslign.scores, str(tmp_path / "none.json")))
-    assert "its type is NoneType" in str(_raised(crosslign.encoder, None))
     assert "its type is NoneType" in str(_raised(crosslign.scores, None))
     for call, *given in ((crosslign.names, "encoders"), (crosslign.table, "quickstart"), (crosslign.evaluate, encoder, ["sts17"])):
         with pytest.raises(InputError, match="config: found one text, expected a list"):
@@ -240,7 +301,7 @@ def test_what_cannot_be_is_said_in_words(cache, tmp_path, encoder):
     with pytest.raises(InputError, match="did you mean 'pooling'"):
         crosslign.encoder("me5_small", readout={"poling": "mean"})
     with pytest.raises(InputError, match="did you mean 'ratio'"):
-        crosslign.mine(["a"], ["b"], None, margin="rati")  # before anything is encoded
+        crosslign.mine(["a"], ["b"], _Gives(None), margin="rati")  # before anything is encoded
     assert "no sentence to mine" in str(_raised(crosslign.mine, ["a"], [" "], encoder))
     assert "did you mean 'infonce'" in str(_raised(crosslign.objective, "infonse"))
     with pytest.raises(InputError, match="unknown key 'heat'"):

@@ -6,10 +6,11 @@ import pytest
 import torch
 from datasets import Dataset
 from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
-from test_sentence_transformers import QUEUE, rows, sentence_encoder  # noqa: F401
+from test_sentence_transformers import QUEUE, collated, rows, sentence_encoder  # noqa: F401
 
 import crosslign.sentence_transformers as adapter
 from crosslign.errors import InputError
+from crosslign.objectives.terms.infonce import InfoNCE
 from crosslign.sentence_transformers import LossState, ObjectiveLoss, TextCollator
 
 MOMENTUM = {"objective": "momentum_contrast", "queue": "queue"}
@@ -95,6 +96,17 @@ def test_prompts_that_no_text_would_get_are_refused(rows, sentence_encoder, tmp_
         (MOMENTUM, {"queue": QUEUE | {"momentum": 7}}, "momentum_queue: momentum: 7"),
         (MOMENTUM, {"queue": {"size": 8}}, "neither a term nor a part"),
         ("infonce", {}, "neither a term nor a part"),
+        (3, {}, "neither a term nor a part; found 3"),
+        ([], {}, "at least one term"),
+        ({"objective": "infonce", "weight": "a"}, {}, "infonce: weight: found 'a'; must be of type number"),
+        ({"objective": "infonce", "weight": float("nan")}, {}, "infonce: weight: found nan"),
+        ({"objective": "infonce", "weight": -1}, {}, "infonce: weight: -1 is less than the minimum of 0"),
+        ({"kind": "logit_scale"}, {}, "neither a term nor a part"),
+        ({"objective": "infonce"}, {"queue": {"objective": "infonce"}}, "neither a term nor a part"),
+        ({"objective": "infonce"}, [QUEUE], "parts: found .*; must be of type object"),
+        ({"objective": "supervised_contrastive"}, {}, "supervised_contrastive needs form: retrieval here"),
+        ({"objective": "alignment"}, {}, "alignment needs similarity: cosine here"),
+        ({"objective": "alignment", "similarity": "symmetric_kl"}, {}, "alignment needs similarity: cosine here"),
     ],
 )
 def test_values_that_a_file_may_not_hold_are_refused(terms, parts, said, sentence_encoder):  # noqa: F811
@@ -102,6 +114,68 @@ def test_values_that_a_file_may_not_hold_are_refused(terms, parts, said, sentenc
         ObjectiveLoss(sentence_encoder, terms, parts)
     queue = ObjectiveLoss(sentence_encoder, MOMENTUM, {"queue": QUEUE | {"langs": ("en", "de")}}, {"anchor": "en"}).parts["queue"]
     assert queue.names == ["en", "de"]  # a tuple is a list
+
+
+INFONCE = {"objective": "infonce"}
+
+
+def given(model, terms, columns, parts=None, **more):
+    """Return the loss of a batch that has all rows of some columns."""
+    features, labels = collated(model, columns, range(len(next(iter(columns.values())))))
+    return ObjectiveLoss(model, terms, parts, **more)(features, labels)
+
+
+@pytest.mark.parametrize("terms", [INFONCE, MOMENTUM, [MOMENTUM, INFONCE]])
+def test_one_column_is_encoded_twice_each_time_with_its_own_dropout(terms, rows, sentence_encoder):  # noqa: F811
+    """The same as the column and a copy of it: what one pass gives, both sides had in common, whose cosine was 1."""
+    for module in sentence_encoder.train().modules():
+        module.p = 0.3 if isinstance(module, torch.nn.Dropout) else getattr(module, "p", None)
+    found = []
+    for columns in ({"anchor": rows["pairs"]["anchor"]}, {"anchor": rows["pairs"]["anchor"], "positive": rows["pairs"]["anchor"]}):
+        torch.manual_seed(7)
+        queue = QUEUE | {"key_dropout": True, "queue_init": "random"}
+        found.append(float(given(sentence_encoder, terms, columns, {"queue": queue}).detach()))
+    assert found[0] == found[1]
+    vectors = {}
+    with pytest.MonkeyPatch.context() as patch:
+        real = InfoNCE.loss
+        patch.setattr(InfoNCE, "loss", lambda self, own, *more: (vectors.update(own), real(self, own, *more))[1])
+        given(sentence_encoder, INFONCE, {"anchor": rows["pairs"]["anchor"]})
+    assert float(torch.cosine_similarity(vectors["a"].detach(), vectors["b"].detach()).max()) < 0.999
+
+
+def test_none_is_an_empty_cell(sentence_encoder):  # noqa: F811
+    with pytest.raises(InputError, match="row 1 of the batch: a sentence is missing"):
+        given(sentence_encoder, INFONCE, {"a": ["x", "y"], "b": ["z", None]})
+
+
+def test_one_column_under_terms_that_compare_two_sentences_and_unread_columns_are_refused(rows, sentence_encoder):  # noqa: F811
+    with pytest.raises(InputError, match="alignment compares two sentences; the data set has one column"):
+        given(sentence_encoder, {"objective": "alignment", "similarity": "cosine"}, {"a": ["x", "y"]})
+    with pytest.raises(InputError, match="the column 'negative' is not used"):
+        given(sentence_encoder, MOMENTUM, rows["triplets"], {"queue": QUEUE})
+
+
+def test_a_language_of_no_column_is_refused_in_trainings(rows, sentence_encoder):  # noqa: F811
+    with pytest.raises(InputError, match=r"langs: no column is called 'anchr'.*did you mean 'anchor'"):
+        given(sentence_encoder.train(), INFONCE, rows["pairs"], langs={"anchr": "en"})
+    given(sentence_encoder.eval(), INFONCE, rows["pairs"], langs={"anchr": "en"})  # evaluations may have other columns
+
+
+def test_what_the_trainer_would_stumble_over_later_is_refused_at_once(sentence_encoder, tmp_path):  # noqa: F811
+    loss = ObjectiveLoss(sentence_encoder, INFONCE)
+    for wrong in (None, "loss", [loss], {}, {"set": 3}, torch.nn.Linear(1, 1)):
+        with pytest.raises(InputError, match="no ObjectiveLoss whose state could be saved"):
+            LossState(wrong)
+    for wrong in (None, 3, sentence_encoder):
+        with pytest.raises(InputError, match=r"TextCollator\(model\.preprocess\)"):
+            TextCollator(wrong)
+    for wrong in (None, "model", sentence_encoder[0]):
+        with pytest.raises(InputError, match="not a SentenceTransformer"):
+            ObjectiveLoss(wrong, INFONCE)
+    for call in (loss.save, loss.load, lambda one: ObjectiveLoss(sentence_encoder, INFONCE, seed=one)):
+        with pytest.raises(InputError, match="must be of type"):
+            call(1.5)
 
 
 def test_a_group_of_one_sentence_is_refused_with_its_row(rows, sentence_encoder):  # noqa: F811

@@ -40,6 +40,7 @@ RANKED = {"queue": QUEUE, "gmm": {"kind": "gaussian_mixture", "ranks": 4}, "scor
 CASES = {
     "infonce": ("triplets", [{"objective": "infonce", "mask_same_text": True, "hard_negative_weight": 0.7, "projection": "mlp"}],
                 {"mlp": {"kind": "mlp_train_only"}}),
+    "dropout pairs": ("alone", [{"objective": "infonce"}, {"objective": "momentum_contrast", "queue": "queue"}], {"queue": QUEUE}),
     "several positives": ("groups", [{"objective": "multi_positive_infonce", "rescale": "none"}], {}),
     "several positives, rescaled": ("groups", [{"objective": "multi_positive_infonce", "all_anchors": True}], {}),
     "momentum": ("pairs", [{"objective": "momentum_contrast", "queue": "queue"}], {"queue": QUEUE}),
@@ -61,6 +62,7 @@ def rows(sentence_pairs):
     pairs = {"anchor": english, "positive": german}
     return {
         "pairs": pairs,
+        "alone": {"anchor": english},
         "triplets": pairs | {"negative": [f"{text} Nein!" for text in german[3:] + german[:3]]},
         "groups": pairs | {"also": [f"{a} {b}" if i % 5 else "" for i, (a, b) in enumerate(sentence_pairs)]},
         "graded": pairs | {"score": [i * 37 % 50 / 10 for i in range(len(english))]},
@@ -86,7 +88,7 @@ def as_examples(shape, columns, path):
         if "view_a" in columns:
             table["views"] = [[{"kind": "full", "lang": "und", "a_text": a, "b_text": b}]
                               for a, b in zip(columns["view_a"], columns["view_b"], strict=True)]  # fmt: skip
-    schema = "labelled_examples" if "label" in table else shape
+    schema = "labelled_examples" if "label" in table else "pairs" if shape == "alone" else shape
     write_rows(path, pa.table(table), schema)
     return path
 

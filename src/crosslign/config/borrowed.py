@@ -16,6 +16,7 @@ _OWN_PASSES = (
     "it encodes texts itself (in parts, or with another model), but this trainer has already encoded them; here micro_batch limits memory"
 )
 _SLICES = "it slices the model's layers, to which a loss has no access here"
+_TWO_COPIES = "it trains two copies of the model"
 _TOKENIZER = "it needs the model's tokenizer or decoder"
 REFUSED = {
     "CachedMultipleNegativesRankingLoss": _OWN_PASSES,
@@ -26,7 +27,8 @@ REFUSED = {
     "AdaptiveLayerLoss": _SLICES,
     "Matryoshka2dLoss": _SLICES,
     "DenoisingAutoEncoderLoss": _TOKENIZER,
-    "ContrastiveTensionLoss": "it trains two copies of the model",
+    "ContrastiveTensionLoss": _TWO_COPIES,
+    "ContrastiveTensionLossInBatchNegatives": _TWO_COPIES,
 }
 """Losses that have no place here, and why."""
 GIVEN = ("gather_across_devices", "kwargs")

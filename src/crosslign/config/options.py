@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path, PurePath
+from typing import Any, ParamSpec, TypeVar
 
 from crosslign.config.entry_keys import options_of
 from crosslign.config.schema import SCHEMAS, check_value, schemas_of, validator
-from crosslign.config.signatures import IMPLEMENTATIONS, Declared
+from crosslign.config.signatures import IMPLEMENTATIONS, Declared, arguments_of
 from crosslign.config.yaml_files import YamlFile
 from crosslign.errors import InputError
 from crosslign.registry import nearest
 
+P = ParamSpec("P")
+T = TypeVar("T")
 _FITTING: set[tuple[Declared, str]] = set()
 """Options that were found to be right: entries by the thousand share a few hundred."""
 
@@ -75,18 +78,51 @@ def check_call(seam: str, name: str, options: Mapping[str, Any], where: str) -> 
     OptionChecker(YamlFile(Path(where), None, {})).check(seam, name, given, ())
 
 
+def check_weight(entry: Mapping[str, Any], where: str) -> None:
+    """Check the weight of a term that a program gives."""
+    term = schemas_of(SCHEMAS)["paper"]["$defs"]["recipe"]["properties"]["terms"]["items"]["properties"]
+    if "weight" in entry:
+        check_value(_as_in_a_file(entry["weight"]), validator(term["weight"], SCHEMAS), YamlFile(Path(where), None, {}), ("weight",))
+
+
+@functools.cache
+def _arguments_validator(module: str, name: str) -> Any:
+    return validator({"properties": arguments_of(module, name)}, SCHEMAS)
+
+
+def checked(function: Callable[P, T]) -> Callable[P, T]:
+    """Check the arguments of a function that programs call against its annotations, as those of options in files are checked.
+
+    Lists, which may be long or of another library's, and what no file could hold the function looks at itself.
+    """
+    signature, name = inspect.signature(function), function.__qualname__
+    where = f"crosslign.{name.removesuffix('.__init__')}"
+
+    @functools.wraps(function)
+    def call(*given: P.args, **named: P.kwargs) -> T:
+        known, bound = arguments_of(function.__module__, name), signature.bind(*given, **named).arguments
+        own = {key: value for key, value in bound.items() if key in known and value is not signature.parameters[key].default}
+        values = {key: _as_in_a_file(value) for key, value in own.items()}
+        check_value(values, _arguments_validator(function.__module__, name), YamlFile(Path(where), None, {}), ())
+        return function(*given, **named)
+
+    return call
+
+
 def check_readout(settings: Mapping[str, Any], where: str) -> None:
     """Check embedding settings that a program gives, some or all."""
     check_value(_as_in_a_file(settings), _settings_validator(), YamlFile(Path(where), None, {}), ())
 
 
 def _as_in_a_file(value: Any) -> Any:
-    """Return a value of Python's or numpy's as YAML would give it."""
+    """Return a value of Python's or numpy's as YAML would give it, a path as its text."""
     if isinstance(value, Mapping):
         return {key: _as_in_a_file(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_as_in_a_file(inner) for inner in value]
-    return value.item() if hasattr(value, "item") else value
+    if isinstance(value, PurePath):
+        return str(value)
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def check_corpora(checker: OptionChecker, corpora: Mapping[str, Any]) -> None:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,6 +86,25 @@ class Implementations(Mapping[str, Declared]):
 
 
 IMPLEMENTATIONS: Mapping[str, Implementations] = {seam: Implementations(seam) for seam in PACKAGES}
+
+
+@functools.cache
+def arguments_of(module: str, name: str) -> Mapping[str, Mapping[str, Any]]:
+    """Return the JSON schema of each argument of a function or method (`Class.method`) that programs call, a path being a text.
+
+    Arguments of which no file could hold the value, or that may be lists, are left out.
+    """
+    node: Any = outline_of(module)
+    for part in name.split("."):
+        node = next(one for one in node.body if getattr(one, "name", "") == part)
+    found = {}
+    for one in (*node.args.args, *node.args.kwonlyargs):
+        with suppress(InputError):
+            kind = re.sub(r"\bPath\b", "str", ast.unparse(one.annotation or ast.Name("object")))
+            found[one.arg] = _of_type(ast.parse(kind, mode="eval").body, module, optional=True)
+    return {
+        argument: schema for argument, schema in found.items() if all(one.get("type") != "array" for one in schema.get("anyOf", [schema]))
+    }
 
 
 def docstring(seam: str, name: str) -> str:
@@ -197,7 +218,7 @@ def _of_type(node: ast.expr, module: str, optional: bool = False) -> dict[str, A
             return _of_type(found[1], found[0], optional)
         case ast.BinOp(op=ast.BitOr()):
             forms = [_of_type(one, module) for one in _alternatives(node)]
-            forms = [form for form in forms if form != {"type": "null"} or not optional]
+            forms = [form for at, form in enumerate(forms) if form not in forms[:at] and (form != {"type": "null"} or not optional)]
             return forms[0] if len(forms) == 1 else {"anyOf": forms}
         case ast.Subscript(value=ast.Name(id=name), slice=inner):
             return _of_generic(name, inner.elts if isinstance(inner, ast.Tuple) else [inner], node, module)

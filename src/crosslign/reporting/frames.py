@@ -14,6 +14,7 @@ from crosslign.config.project import Project
 from crosslign.errors import InputError
 from crosslign.files.lineage import is_sidecar
 from crosslign.files.records import read_json
+from crosslign.files.walk import files_below, is_there
 from crosslign.registry import nearest
 from crosslign.reporting.values import fill_cells
 from crosslign.tasks.records import checked_records
@@ -42,9 +43,14 @@ def frame(rows: Sequence[Mapping[str, Any]], *more: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*FIELDS, "score_file", *more]).astype(NUMBERS)
 
 
-def scores(files: Iterable[str | Path]) -> pd.DataFrame:
-    """Return the long table of all records of score files; see `crosslign.scores`."""
-    paths = [path for path in map(Path, files) if path.suffix == ".json" and not is_sidecar(path)]
+def scores(files: Iterable[Path]) -> pd.DataFrame:
+    """Return the long table of all records of score files and of folders of them; see `crosslign.scores`."""
+    paths = []
+    for given in files:
+        if not is_there(given):
+            raise InputError("no such file or folder", where=str(given))
+        paths += [path for path in files_below(given) if path.suffix == ".json"] if given.is_dir() else [given]
+    paths = [path for path in paths if not is_sidecar(path)]
     return frame([row for path in paths for row in rows_of(checked_records(path), read_json(path), str(path))])
 
 

@@ -9,8 +9,9 @@ from pydantic import TypeAdapter
 
 from crosslign import options
 from crosslign.config.schema import SCHEMAS, schemas_of, validator
-from crosslign.config.signatures import IMPLEMENTATIONS
+from crosslign.config.signatures import IMPLEMENTATIONS, arguments_of
 from crosslign.errors import InputError
+from crosslign.mining.margin import MARGINS, RETRIEVALS
 from crosslign.registry import use_modules
 
 EACH = [(seam, name) for seam in SEAMS for name in IMPLEMENTATIONS[seam]]
@@ -106,3 +107,12 @@ def test_what_cannot_be_read_is_refused_with_its_line(tmp_path, signature, said)
             IMPLEMENTATIONS["objectives"]["odd"]
     finally:
         use_modules({})
+
+
+def test_of_a_function_that_programs_call_all_arguments_are_known_that_a_file_could_hold():
+    found = arguments_of("crosslign.in_python", "mine")
+    assert found == {"k": {"type": "integer", "minimum": 1}, "threshold": {"type": "number"}} | {
+        name: {"enum": list(choices)} for name, choices in (("margin", MARGINS), ("retrieval", RETRIEVALS))
+    }
+    assert arguments_of("crosslign.in_python", "table") == {name: {"type": "string"} for name in ("name", "directory", "configfile")}
+    assert not arguments_of("crosslign.in_python", "Encoder.encode")  # texts, and a language or one for each

@@ -78,7 +78,7 @@ class SentenceTransformersLoss:
                 target = target.long()  # classes
         try:
             found = made([{"vectors": side} for side in sides], target)
-        except (TypeError, ValueError, IndexError, AttributeError) as error:
+        except (TypeError, ValueError, IndexError, AttributeError, AssertionError) as error:
             why = f"{type(error).__name__}: {error}"
             do = "Use a training set with the columns that the loss's documentation names"
             raise InputError(f"{type(made).__name__} cannot read these examples", where=f"row {batch.ids[0]}", why=why, do=do) from error
