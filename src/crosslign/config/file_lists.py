@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.config.schema import SCHEMAS, check
+from crosslign.config.splits import split_files
 from crosslign.config.yaml_files import Keys, YamlFile
 from crosslign.console import number_of
 from crosslign.errors import InputError
@@ -46,7 +47,7 @@ def _read(path: Path, shown: Path) -> YamlFile:
 def with_listed_files(root: Path, sources: Mapping[str, Any], *, checks: bool = True) -> dict[str, Any]:
     """Replace `files_from: some.csv` (name, sha256, bytes and others) by the files that the CSV lists; empty fields are not known.
 
-    A source of one split of a data set on the hub has one file, `<name>-<split>.parquet`.
+    A source with `split` has the files of `split_files`.
 
     Args:
         root: the project's folder.
@@ -54,7 +55,8 @@ def with_listed_files(root: Path, sources: Mapping[str, Any], *, checks: bool = 
         checks: as `load_project` takes it.
 
     Raises:
-        InputError: the CSV cannot be read, or a row is not a file of the catalog; or two files of a source have the same name.
+        InputError: the CSV cannot be read, or a row is not a file of the catalog; a folder has no such split; or two files of a source
+            have the same name.
     """
     filled = {}
     for name, entry in sources.items():
@@ -65,7 +67,7 @@ def with_listed_files(root: Path, sources: Mapping[str, Any], *, checks: bool = 
                 check(listed, SCHEMAS, "common", "files")
             filled[name]["files"] = listed.content
         elif "split" in entry:
-            filled[name]["files"] = [{"name": "-".join(filter(None, [entry.get("name"), entry["split"]])) + ".parquet"}]
+            filled[name]["files"] = split_files(name, entry)
         names = [file["name"] for file in filled[name].get("files", [])]
         if len(set(names)) < len(names):
             twice = next(file for file in names if names.count(file) > 1)

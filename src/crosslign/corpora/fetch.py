@@ -6,12 +6,12 @@ import logging
 import random
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from crosslign.config.catalog import addresses, describe, size_of, source_kind
 from crosslign.console import number_of
@@ -29,6 +29,7 @@ from crosslign.files.mirrors import mirrored
 from crosslign.files.text import read_text
 
 logger = logging.getLogger(__name__)
+Got = TypeVar("Got")
 
 GRACE_S = 6 * 3600.0
 """A server that asks for a longer wait is not waited for."""
@@ -65,6 +66,19 @@ class Patience:
 
 
 PATIENCE = Patience()
+
+
+def patiently(ask: Callable[[], Got], patience: Patience = PATIENCE) -> Got:
+    """Return what is asked for; where that fails for a while, it is asked for again, `patience.tries` times in all."""
+    tried = 0
+    while True:
+        try:
+            return ask()
+        except TransientError as error:
+            tried += 1
+            if tried >= patience.tries or (error.retry_after or 0) > GRACE_S:
+                raise
+            patience.wait(tried, error)
 
 
 def record_path(dest: Path) -> Path:

@@ -54,7 +54,7 @@ class Publishers(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}"
 
     def fault(self, path: str) -> str:
-        """Return what goes wrong with a request, empty where nothing does."""
+        """Return what goes wrong with a request, the kind that was drawn least so far; empty where nothing does."""
         with self._lock:
             self.requests += 1
             if self.requests == self._outage_at:
@@ -62,9 +62,14 @@ class Publishers(ThreadingHTTPServer):
             if time.monotonic() < self._outage_ends:
                 self.faults["outage"] += 1
                 return "outage"
-            if path.startswith(ELSEWHERE) or self._had[path] >= MOST or self._chance.random() >= self._share:
+            if not self._share or path.startswith(ELSEWHERE) or self._had[path] >= MOST:
                 return ""
-            found = self._chance.choice([name for name in FAULTS if name != "403" or path in self.limits])
+            first = path in self.limits and not self.faults["403"]  # few paths can be turned away: the first one is
+            if not first and self._chance.random() >= self._share:
+                return ""
+            kinds = [name for name in FAULTS if name != "403" or path in self.limits]
+            fewest = min(self.faults[name] for name in kinds)
+            found = "403" if first else self._chance.choice([name for name in kinds if self.faults[name] == fewest])
             self._had[path] += 1
             self.faults[found] += 1
             return found
@@ -96,7 +101,7 @@ class _Answer(BaseHTTPRequestHandler):
 
     def _answer(self) -> None:
         path = self.path.removeprefix(ELSEWHERE)
-        body = self.server.bodies.get(path)
+        body = self.server.bodies.get(path, self.server.bodies.get(path.partition("?")[0]))
         if body is None:
             self._refuse(404)
             return

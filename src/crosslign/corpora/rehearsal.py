@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,9 +23,10 @@ from crosslign.config.data_plan import data_plan
 from crosslign.config.graph import source_file
 from crosslign.config.project import Project
 from crosslign.console import number_of
+from crosslign.corpora.fetch import Patience, fetch_file, patiently
 from crosslign.corpora.loopback import Publishers, serving
 from crosslign.corpora.sources._client import WEB_MIRROR
-from crosslign.corpora.sources._snapshot import SHORT
+from crosslign.corpora.sources._snapshot import SHORT, snapshot
 from crosslign.corpora.stand_ins._file import write_file
 from crosslign.corpora.stand_ins._packing import archive, packed
 from crosslign.corpora.stand_ins._sentences import load_sentences
@@ -35,8 +36,12 @@ from crosslign.files.home import own_folder
 AT_ONCE = 8
 """Files that are fetched at a time."""
 HUB, PACKAGES = "/hub", "/packages"
+ENCODER_FILES = ("config.json", "model.safetensors", "tokenizer.json")
 FIRST_S, LONGEST_S, TRIES = 0.02, 1.0, 12
 """Waits of a rehearsal: what a publisher asks for in minutes."""
+
+Came = Callable[[Patience], bool]
+"""Fetches something, and tells whether it is the publisher's."""
 
 
 @dataclass
@@ -72,11 +77,8 @@ class _Site:
             self.repositories.setdefault(f"{source['github']}/tar.gz/{source['revision']}", {})[in_repository(source, file)] = body
         elif kind == "hub":
             kind, revision = source.get("repo_type", "model"), str(source.get("revision", "main"))
-            folder, commit = {"dataset": "/datasets"}.get(kind, ""), revision
-            if SHORT.fullmatch(revision):
-                commit = revision.ljust(40, "0")
-                said = json.dumps({"id": source["hub"], "sha": commit}).encode()
-                self.bodies[f"{HUB}/api/{kind}s/{source['hub']}/revision/{revision}"] = said
+            folder = {"dataset": "/datasets"}.get(kind, "")
+            commit = self._commit(kind, source["hub"], revision) if SHORT.fullmatch(revision) else revision
             self.bodies[f"{HUB}{folder}/{source['hub']}/resolve/{commit}/{quote(path)}"] = body
         elif kind == "package":
             self.wheels.setdefault(source["package"], {})[file["name"]] = hashlib.sha256(body).hexdigest()
@@ -89,6 +91,22 @@ class _Site:
             self.bodies[f"/{at}"] = body
             if "connections" in source:
                 self.limits.add(f"/{at}")
+
+    def _commit(self, kind: str, repository: str, revision: str) -> str:
+        """Have the hub say which commit a revision of a repository means, and return it."""
+        commit = revision.ljust(40, "0")
+        self.bodies[f"{HUB}/api/{kind}s/{repository}/revision/{revision}"] = json.dumps({"id": repository, "sha": commit}).encode()
+        return commit
+
+    def put_encoder(self, entry: Mapping[str, Any]) -> dict[str, bytes]:
+        """Put a base encoder where the hub has it, and return its files."""
+        repository = entry["hub"]
+        commit = self._commit("model", repository, str(entry.get("revision", "main")))
+        files = {name: f"{repository}/{name}\n".encode() * 2000 for name in ENCODER_FILES}
+        listed = [{"type": "file", "path": name, "size": len(body), "oid": "0" * 40} for name, body in files.items()]
+        self.bodies[f"{HUB}/api/models/{repository}/tree/{commit}"] = json.dumps(listed).encode()
+        self.bodies |= {f"{HUB}/{repository}/resolve/{commit}/{name}": body for name, body in files.items()}
+        return files
 
     def finish(self) -> None:
         """Put the archives of repositories and the list of each package's files."""
@@ -153,24 +171,28 @@ def _environment(address: str, folder: Path) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def rehearse(project: Project, targets: Sequence[str], folder: Path, share: float, seed: int) -> Rehearsal:
-    """Fetch every file that targets download from a loopback server that fails at random, and look at what came.
+def _file_came(name: str, source: Mapping[str, Any], file: Mapping[str, Any], total: str, dest: Path) -> Came:
+    return lambda patience: fetch_file(name, source, file, dest, [], patience)["sha256"] == total
 
-    The hub's client reads its address when it is first imported: this process must not have done so.
 
-    Args:
-        project: the configuration.
-        targets: as `data_plan` takes them.
-        folder: an empty folder; what is fetched lies below it.
-        share: of the requests that go wrong, 0 to 1.
-        seed: of what goes wrong.
-    """
-    from crosslign.corpora.fetch import Patience, fetch_file
+def _encoder_came(name: str, entry: Mapping[str, Any], files: Mapping[str, bytes]) -> Came:
+    def came(patience: Patience) -> bool:
+        found = patiently(lambda: snapshot(f"encoder {name!r}", entry["hub"], entry.get("revision"), ENCODER_FILES), patience)
+        return all((found / file).read_bytes() == body for file, body in files.items())
 
+    return came
+
+
+def _put_all(project: Project, targets: Sequence[str], folder: Path) -> tuple[_Site, dict[str, Came]]:
+    """Put what targets download where the publishers have it; return the site, and for each file what fetches it."""
     sentences = load_sentences(own_folder(project.sources["written"]["local"]))
     (folder / "stand_ins").mkdir(parents=True)
-    site, wanted = _Site(), list[tuple[str, dict[str, Any], dict[str, Any], str]]()
+    site, wanted = _Site(), dict[str, Came]()
     for need in data_plan(project, targets):
+        entry = project.encoders.get(need.source, {})
+        if need.file == entry.get("hub"):
+            wanted[need.source] = _encoder_came(need.source, entry, site.put_encoder(entry))
+            continue
         source = project.sources.get(need.source)
         if source is None or source_kind(source) == "local" or "split" in source:
             continue
@@ -180,28 +202,45 @@ def rehearse(project: Project, targets: Sequence[str], folder: Path, share: floa
         total = hashlib.sha256(body[:head]).hexdigest()
         known = {"sha256": total, "bytes": head, "head": head, "about_bytes": len(body)}
         site.put(source, file, body)
-        wanted.append((need.source, dict(source), {**file, **{key: known[key] for key in known if key in file}}, total))
+        asked = {**file, **{key: known[key] for key in known if key in file}}
+        dest = folder / "downloads" / need.source / file["name"]
+        wanted[f"{need.source}/{file['name']}"] = _file_came(need.source, dict(source), asked, total, dest)
     site.finish()
+    return site, wanted
+
+
+def rehearse(project: Project, targets: Sequence[str], folder: Path, share: float, seed: int) -> Rehearsal:
+    """Fetch every file that targets download from a loopback server that fails at random, and look at what came.
+
+    A base encoder of the hub counts as one file. The hub's client reads its address when it is first imported: this process must not
+    have done so.
+
+    Args:
+        project: the configuration.
+        targets: as `data_plan` takes them.
+        folder: an empty folder; what is fetched lies below it.
+        share: of the requests that go wrong, 0 to 1.
+        seed: of what goes wrong.
+    """
+    site, wanted = _put_all(project, targets, folder)
     patience = Patience(tries=TRIES, first_s=FIRST_S, busy_s=FIRST_S, longest_s=LONGEST_S)
 
-    def fetch(one: tuple[str, dict[str, Any], dict[str, Any], str]) -> tuple[str, str]:
-        name, source, file, total = one
-        label = f"{name}/{file['name']}"
+    def problem(came: Came) -> str:
         try:
-            facts = fetch_file(name, source, file, folder / "downloads" / name / file["name"], [], patience)
+            return "" if came(patience) else "its bytes differ from the publisher's"
         except CrosslignError as error:
-            return label, str(error)
-        return label, "" if facts["sha256"] == total else "its bytes differ from the publisher's"
+            return str(error)
 
     server = Publishers(site.bodies, share, seed, frozenset(site.limits))
     with serving(server), _environment(server.address, folder), ThreadPoolExecutor(AT_ONCE) as pool:
-        found = dict(pool.map(fetch, wanted))
-    wrong = {name: problem for name, problem in found.items() if problem}
-    return Rehearsal(len(wanted), wrong, dict(server.faults), server.requests)
+        found = dict(zip(wanted, pool.map(problem, wanted.values()), strict=True))
+    return Rehearsal(len(wanted), {name: why for name, why in found.items() if why}, dict(server.faults), server.requests)
 
 
 def rehearsal_text(done: Rehearsal) -> str:
     """Return what a rehearsal was, for people."""
+    if not done.files:
+        return "these targets download nothing"
     faults = Counter(done.faults)
     lines = [f"{number_of(done.files, 'file')}, {done.requests} requests, {sum(faults.values())} of them failed"]
     lines += [f"  {name:<10} {count:>5}" for name, count in sorted(faults.items())]

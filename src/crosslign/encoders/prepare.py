@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.corpora.archives import extract_folder, extract_member, member_names
+from crosslign.corpora.fetch import patiently
 from crosslign.corpora.sources._snapshot import MODEL_FILES, snapshot
 from crosslign.encoders.construct import construct_bert
 from crosslign.encoders.formats import FORMATS, Format
@@ -48,7 +49,7 @@ def _from_archive(name: str, entry: Mapping[str, Any], files: Mapping[str, Path]
 def _from_hub(name: str, entry: Mapping[str, Any], convert: Format, dest: Path) -> str:
     """Download a repository and return the commit that its revision meant; the hub's cache names snapshots by it."""
     patterns = [f"*{suffix}" for suffix in MODEL_FILES] + [WEIGHTS] * (entry.get("format") == "torch_weights")
-    folder = snapshot(f"encoder {name!r}", entry["hub"], entry.get("revision"), patterns)
+    folder = patiently(lambda: snapshot(f"encoder {name!r}", entry["hub"], entry.get("revision"), patterns))
     convert(folder, dest)
     return folder.name
 

@@ -45,11 +45,8 @@ def as_markdown(table: PrintedTable) -> str:
             lines.append(f"| *{markdown_escape(row.group)}* |" + " |" * len(heads))
         label = markdown_escape(row.label) + (f"<sup>{row.letters}</sup>" if row.letters else "")
         lines.append(f"| {label} | " + " | ".join(_markdown_cell(cell, table.reduced) for cell in row.cells) + " |")
-    lines.append("")
-    lines += [
-        f"<sup>{letter}</sup> {markdown_escape(text)}  " if letter else f"{markdown_escape(text)}  " for letter, text in table.footnotes
-    ]
-    return "\n".join(lines) + "\n"
+    notes = [(f"<sup>{letter}</sup> " if letter else "") + f"{markdown_escape(text)}  " for letter, text in table.footnotes]
+    return "\n".join([*lines, "", *notes, ""])
 
 
 def _csv_line(cell: PrintedCell, letters: Sequence[str]) -> list[Any]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import string
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any
 
 from crosslign.config.baselines import baseline_words, named_columns, notes_at, unique_names
@@ -126,12 +126,8 @@ class _Footnotes:
         self.letters: dict[str, str] = {}
 
     def of(self, text: str) -> str:
-        text = one_line(text)
-        if text not in self.letters:
-            number = len(self.letters)
-            alphabet = string.ascii_lowercase
-            self.letters[text] = alphabet[number] if number < 26 else alphabet[number // 26 - 1] + alphabet[number % 26]
-        return self.letters[text]
+        before, number = divmod(len(self.letters), len(ascii_lowercase))
+        return self.letters.setdefault(one_line(text), ("", *ascii_lowercase)[before] + ascii_lowercase[number])
 
     def join(self, texts: list[str]) -> str:
         return ",".join(sorted({self.of(text) for text in texts}, key=by_letter))
@@ -222,10 +218,8 @@ def _scale_notes(resolved: Mapping[str, Any], rows: list[PrintedRow]) -> list[st
     cells = [cell for row in rows for cell in row.cells]
     if resolved["scale"] != "paper":
         notes.append(REDUCED.format(resolved["scale"]) + (IN_GREY if any(cell.published for cell in cells) else ""))
-    replaced: dict[str, list[str]] = {}
-    for name, other in resolved.get("encoders", {}).items():
-        replaced.setdefault(other, []).append(name)
-    notes += [REPLACED.format(other, ", ".join(names)) for other, names in replaced.items()]
+    by = resolved.get("encoders", {})
+    notes += [REPLACED.format(other, ", ".join(name for name in by if by[name] == other)) for other in dict.fromkeys(by.values())]
     notes += [GAIN] if any(cell.value.published_gain for cell in cells) else []
     return notes + ([DELTA] if any(cell.delta for cell in cells) else [])
 

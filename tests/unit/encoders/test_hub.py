@@ -32,6 +32,7 @@ class Hub(BaseHTTPRequestHandler):
 
     folder = None
     asked: list[str] = []  # noqa: RUF012 (one for each server)
+    failures: list[int] = []  # noqa: RUF012 (of the files, one after another, then none)
 
     def do_HEAD(self):
         self.do_GET()
@@ -47,6 +48,9 @@ class Hub(BaseHTTPRequestHandler):
         name = self.path.split("?")[0].partition(f"/resolve/{COMMIT}/")[2]
         if name not in names:
             self.send_error(404)
+            return
+        if self.failures:
+            self.send_error(self.failures.pop())
             return
         if self.command == "GET":
             self.asked.append(name)
@@ -71,7 +75,7 @@ def hub(tmp_path):
     """An empty repository on a hub of its own; gives its folder, what was asked for, and the function that prepares an encoder."""
     folder = tmp_path / "repository"
     folder.mkdir()
-    handler = type("Handler", (Hub,), {"folder": folder, "asked": []})
+    handler = type("Handler", (Hub,), {"folder": folder, "asked": [], "failures": []})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
@@ -83,6 +87,7 @@ def hub(tmp_path):
         words = [sys.executable, "-c", PREPARE, json.dumps({"hub": "org/name", "revision": "main", **entry}), str(out)]
         return subprocess.run(words, env=environment, capture_output=True, text=True, timeout=120, check=False)
 
+    prepare.failures = handler.failures
     yield folder, handler.asked, prepare
     server.shutdown()
 
@@ -101,6 +106,15 @@ def test_a_folder_with_safetensors_comes_without_anything_else(hub, tiny_encoder
     found = load_file(tmp_path / "out" / "main" / "model.safetensors")
     expected = load_file(tiny_encoder / "main" / "model.safetensors")
     assert {name: value.tolist() for name, value in found.items()} == {name: value.tolist() for name, value in expected.items()}
+
+
+def test_a_hub_that_fails_for_a_moment_is_asked_again(hub, tiny_encoder, tmp_path):
+    folder, _, prepare = hub
+    shutil.copytree(tiny_encoder / "main", folder, dirs_exist_ok=True)
+    prepare.failures += [522, 522]  # the hub's own client asks again after others
+    done = prepare(tmp_path / "out")
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert not prepare.failures
 
 
 def test_a_flipped_bit_in_the_hubs_cache_is_named_and_not_prepared(hub, tiny_encoder, tmp_path):

@@ -1,11 +1,10 @@
-"""One split of a data set on the hub: the Parquet files that hold it, joined to one."""
+"""One split of a data set on the hub: the Parquet files that hold it (`crosslign.config.splits`), joined to one."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from pathlib import Path, PurePath
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,39 +17,6 @@ ROWS = 8192
 PART = (
     "Remove the repository from the hub's cache and run the same command again; if its parts differ on the hub, name one file with `path`"
 )
-
-
-def files_of(listed: Sequence[str], name: str, split: str, where: str) -> list[str]:
-    """Return the paths of a split's Parquet files, in order.
-
-    They lie as the hub's own tools lay them: `de/train-00000-of-00001.parquet`, `data/train-00000-of-00003-<hash>.parquet`, or
-    `de/train/0000.parquet` as the hub converts data sets.
-
-    Args:
-        listed: all paths of the repository.
-        name: the configuration, a folder; empty where there is only one.
-        split: `train`, for one.
-        where: the repository, for messages.
-
-    Raises:
-        InputError: there is none, or they lie in several folders; names what there is.
-    """
-    held = re.compile(rf"{re.escape(split)}(-\d+-of-\d+(-\w+)?)?")
-    parquet = sorted(path for path in listed if path.endswith(".parquet"))
-    found = []
-    for path in map(PurePath, parquet):
-        folders = path.parts[:-1]
-        if (not name or name in folders) and (held.fullmatch(path.stem) or folders[-1:] == (split,)):
-            found.append(str(path))
-    if len({PurePath(path).parent for path in found}) == 1:
-        return found
-    what = f"split {split!r} of {name!r}" if name else f"split {split!r}"
-    if found:
-        why, do = f"found in {sorted({str(PurePath(path).parent) for path in found})[:8]}", "Choose one with `name`"
-    else:
-        why = f"its Parquet files: {parquet[:8]}" if parquet else "it has no Parquet files"
-        do = "Correct `name` or `split`; if the hub converts the data set, its files are on the branch refs/convert/parquet"
-    raise InputError(f"no single folder contains the {what}", where=where, why=why, do=do)
 
 
 def join(paths: Sequence[str], get: Callable[[str], Path], rows: int | None, dest: Path) -> str:

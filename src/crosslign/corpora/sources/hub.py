@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from crosslign.config.splits import files_of
 from crosslign.corpora import SOURCES
 from crosslign.corpora.sources._network import is_offline
 from crosslign.corpora.sources._snapshot import as_fetched, commit_of, hub_error
-from crosslign.corpora.sources._splits import files_of, join
+from crosslign.corpora.sources._splits import join
 from crosslign.errors import InputError
 from crosslign.files.checksums import copy_summed
 

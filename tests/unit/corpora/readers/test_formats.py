@@ -8,7 +8,6 @@ import json
 import tarfile
 import zipfile
 
-import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -119,30 +118,6 @@ def test_json_lines(tmp_path, rows):
         rows("json_lines", {"a.jsonl": path}, ["en"], labels=labels, **options)
     with pytest.raises(InputError, match=r"a\.jsonl:1: no key 'sentence3'.*did you mean 'sentence"):
         rows("json_lines", {"a.jsonl": path}, ["en"], columns={"sentence3": "a_text"})
-
-
-def test_files_of_data_sets(tmp_path, rows):
-    texts = [{"premise": "A", "hypothesis": "B"}, {"premise": "C", "hypothesis": None}, {"premise": "E", "hypothesis": "F"}]
-    labels = datasets.ClassLabel(names=["entailment", "neutral"])
-    features = datasets.Features({"pair": {"premise": datasets.Value("string"), "hypothesis": datasets.Value("string")}, "label": labels})
-    written = datasets.Dataset.from_dict({"pair": texts, "label": [1, 0, 0]}, features=features)
-    written.to_parquet(str(tmp_path / "train.parquet"))
-    written.save_to_disk(str(tmp_path / "saved"))
-    columns = {"pair.premise": "a_text", "pair.hypothesis": "b_text", "label": "label"}
-    for path in (tmp_path / "train.parquet", next((tmp_path / "saved").glob("*.arrow"))):
-        found = rows("dataset", {path.name: path}, ["en"], columns=columns, skip_empty=True)
-        kept = [(row["a_text"], row["b_text"], row["label"], row["id"]) for row in found]
-        assert kept == [("A", "B", [1.0], f"demo:{path.name}:1"), ("E", "F", [0.0], f"demo:{path.name}:3")]
-    path = tmp_path / "train.parquet"
-    with pytest.raises(InputError, match=r"train\.parquet:1: no key 'pair.premises'.*did you mean 'premise'"):
-        rows("dataset", {path.name: path}, ["en"], columns={"pair.premises": "a_text"})
-    with pytest.raises(InputError, match=r"train\.parquet:1: key 'pair' has neither text"):
-        rows("dataset", {path.name: path}, ["en"], columns={"pair": "a_text"})
-    (tmp_path / "cut.parquet").write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(InputError, match=r"cut\.parquet: not a readable Parquet file.*Delete it"):
-        rows("dataset", {"cut.parquet": tmp_path / "cut.parquet"}, ["en"], columns=columns)
-    with pytest.raises(InputError, match="unknown file format"):
-        rows("dataset", {"a.orc": tmp_path / "a.orc"}, ["en"], columns=columns)
 
 
 @pytest.mark.parametrize(

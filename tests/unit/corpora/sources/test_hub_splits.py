@@ -1,4 +1,4 @@
-"""One split of a data set on the hub: found among its files, joined, cut to rows, and fetched from a hub that fails."""
+"""One split of a data set on the hub: joined, cut to rows, and fetched from a hub that fails."""
 
 from __future__ import annotations
 
@@ -13,44 +13,9 @@ import pytest
 
 from crosslign.config.file_lists import with_listed_files
 from crosslign.corpora.loopback import Publishers, serving
-from crosslign.corpora.sources._splits import files_of, join
+from crosslign.corpora.sources._splits import join
 from crosslign.errors import InputError
 from crosslign.files import sha256_file
-
-LAYOUTS = {
-    "folders of configurations": [
-        "README.md",
-        "de/test-00000-of-00001.parquet",
-        "de/train-00000-of-00002.parquet",
-        "de/train-00001-of-00002.parquet",
-    ],
-    "converted": ["de/train/0000.parquet", "de/train/0001.parquet", "de/train_extra/0000.parquet", "fr/train/0000.parquet"],
-    "below data": [
-        "data/de/train-00000-of-00001-1a2b.parquet",
-        "data/fr/train-00000-of-00001-1a2b.parquet",
-        "data/de/trainer-00000-of-00001.parquet",
-    ],
-}
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_split_is_found_as_the_hubs_tools_lay_it(layout):
-    found = files_of(LAYOUTS[layout], "de", "train", "hub:a/b")
-    assert found == [path for path in LAYOUTS[layout] if "de/" in path and ("/train-" in path or "/train/" in path)]
-    assert found
-
-
-@pytest.mark.parametrize(
-    ("listed", "name", "said"),
-    [
-        (["de/train-00000-of-00001.parquet"], "fr", r"hub:a/b: no single folder contains the split 'train' of 'fr'.*de/train-00000"),
-        (["de/train-00000-of-00001.parquet", "fr/train-00000-of-00001.parquet"], "", r"found in \['de', 'fr'\]\. .*`name`"),
-        (["xnli.py", "data.zip"], "de", r"no Parquet files\. .*refs/convert/parquet"),
-    ],
-)
-def test_what_is_no_split_is_told_with_what_there_is(listed, name, said):
-    with pytest.raises(InputError, match=said):
-        files_of(listed, name, "train", "hub:a/b")
 
 
 @pytest.fixture
