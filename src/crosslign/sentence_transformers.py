@@ -62,7 +62,6 @@ DECIDED = {
 }
 """Keys of a recipe's terms and parts that are not options here, and what stands in their place."""
 HERE: Mapping[str, tuple[str, Mapping[str, Sequence[str]], str]] = {
-    "supervised_contrastive": ("form: retrieval", {"form": ("retrieval",)}, "its form classification reads pairs as one text"),
     "alignment": (
         *("similarity: cosine", {"similarity": ("cosine", "mse"), "distributions": ("embedding",)}),
         "its default, KL, compares the classes of a classification part",
@@ -226,7 +225,8 @@ class ObjectiveLoss(nn.Module):
             vectors = {}
             for name, item in inputs.items():
                 if item.pair_texts is not None:
-                    raise InputError("pairs cannot be encoded as one text here", where=f"term {term.name}", do="Set encode: sentences")
+                    do = "Set form: retrieval" if hasattr(term.objective, "form") else "Set encode: sentences"
+                    raise InputError("pairs cannot be encoded as one text here", where=f"term {term.name}", do=do)
                 if item.keys and keys is None:
                     keys = self._keys(texts, features)
                 vectors[name] = (keys if item.keys and keys else queries).of(name, item)

@@ -104,7 +104,6 @@ def test_prompts_that_no_text_would_get_are_refused(rows, sentence_encoder, tmp_
         ({"kind": "logit_scale"}, {}, "neither a term nor a part"),
         ({"objective": "infonce"}, {"queue": {"objective": "infonce"}}, "neither a term nor a part"),
         ({"objective": "infonce"}, [QUEUE], "parts: found .*; must be of type object"),
-        ({"objective": "supervised_contrastive"}, {}, "supervised_contrastive needs form: retrieval here"),
         ({"objective": "alignment"}, {}, "alignment needs similarity: cosine here"),
         ({"objective": "alignment", "similarity": "symmetric_kl"}, {}, "alignment needs similarity: cosine here"),
     ],
@@ -117,6 +116,16 @@ def test_values_that_a_file_may_not_hold_are_refused(terms, parts, said, sentenc
 
 
 INFONCE = {"objective": "infonce"}
+SCL = {"objective": "supervised_contrastive"}
+
+
+def test_supervised_contrast_takes_single_sentences_and_pairs_that_are_read_apart(rows, sentence_encoder):  # noqa: F811
+    """Its first form reads a pair as one text; on single sentences it is a loss as any other."""
+    with pytest.raises(InputError, match="Set form: retrieval"):
+        given(sentence_encoder, SCL, rows["labelled"])
+    single = {"first": rows["labelled"]["first"], "view": rows["labelled"]["view_a"], "label": rows["labelled"]["label"]}
+    for terms, columns in ((SCL, single), (SCL | {"form": "retrieval"}, rows["labelled"])):
+        assert float(given(sentence_encoder.eval(), terms, columns).detach()) > 0
 
 
 def given(model, terms, columns, parts=None, **more):
