@@ -22,6 +22,8 @@ SHORT = re.compile(r"[0-9a-f]{7,39}")
 """The beginning of a commit's name, where nobody has the whole one."""
 NO_HUB = "missing the 'X-Repo-Commit' header"
 """What the client says of an answer that is none of a hub's."""
+FORMS = (LookupError, TypeError, ValueError, AttributeError)
+"""What the client raises over an answer of another form."""
 PORTAL = "Open the hub's page in a browser: your network may require you to sign in; if HF_ENDPOINT is set, check it"
 SHA256, SHA1 = re.compile(r"[0-9a-f]{64}"), re.compile(r"[0-9a-f]{40}")
 """Names of files in the hub's cache: large ones are called by their SHA-256, small ones by Git's SHA-1."""
@@ -84,9 +86,10 @@ def hub_error(
     if not status and (web := next(filter(_of_web_client, _causes(error)), None)):
         way = explained(web, where)
         return type(way)(f"{lost}: {way.what}", where=where, why=way.why, do=way.do or do)
-    if not isinstance(error, hub.HfHubHTTPError | hub.LocalEntryNotFoundError | hub.OfflineModeIsEnabled | ConnectionError):
+    strange = isinstance(error, FORMS) and not isinstance(error, hub.HFValidationError) and "huggingface_hub" in _path_of(error)
+    if not strange and not isinstance(error, hub.HfHubHTTPError | hub.LocalEntryNotFoundError | hub.OfflineModeIsEnabled | ConnectionError):
         return None
-    if NO_HUB in why or status in SIGN_IN:
+    if strange or NO_HUB in why or status in SIGN_IN:
         lost, do = f"{lost}: another server answered in its place", PORTAL
     elif isinstance(error, hub.GatedRepoError):
         do = "Sign in to the hub, accept the terms on the repository's page, and set HF_TOKEN to your token"
@@ -107,6 +110,11 @@ def _of_xet(error: Exception) -> bool:
     """Tell whether an error comes from the hub's second store: by its own name, or by the functions that it went through."""
     through = "".join(frame.name for frame in traceback.extract_tb(error.__traceback__))
     return "xet" in f"{type(error).__module__}{type(error).__name__}{through}".lower()
+
+
+def _path_of(error: Exception) -> str:
+    """Return the files of the functions that an error went through."""
+    return " ".join(frame.filename for frame in traceback.extract_tb(error.__traceback__))
 
 
 def _of_web_client(error: Exception) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -29,6 +30,8 @@ for mode in sys.argv[3:]:
     ask(mode, 40, mode)
 ask("short", 7, "short")
 ask("none", 8, "none")
+for mode in ("other", "list", "page"):
+    ask(mode, 7, mode)
 os.environ["CROSSLIGN_OFFLINE"] = "1"
 ask("short", 7, "short, offline")
 os.environ["CROSSLIGN_OFFLINE"] = "0"
@@ -59,6 +62,11 @@ class Hub(BaseHTTPRequestHandler):
             self.tokens.add(self.headers.get("Authorization", ""))
         if self.path == f"/api/datasets/a/short/revision/{COMMIT[:7]}":
             body, headers = json.dumps({"id": "a/short", "sha": COMMIT}).encode(), {"Content-Type": "application/json"}
+        elif found := re.search("/a/(other|list|page)/revision/", self.path):
+            body, headers = (
+                {"other": b'{"status": "ok"}', "list": b"[1]", "page": b"<p>hello"}[found[1]],
+                {"Content-Type": "application/json"},
+            )
         elif "/revision/" in self.path or f"/resolve/{COMMIT[:7]}/" in self.path:
             status, body, headers = 404, b"", {"X-Error-Code": "RevisionNotFound", "X-Error-Message": "Invalid rev id"}
         elif "/gated/" in self.path:
@@ -115,7 +123,7 @@ def test_a_repository_behind_terms_says_how_to_agree(said):
     assert "HF_TOKEN" in words
 
 
-@pytest.mark.parametrize("mode", ["portal", "signin"])
+@pytest.mark.parametrize("mode", ["portal", "signin", "other", "list", "page"])
 def test_a_page_in_the_hubs_place_is_no_hub(said, mode):
     kind, words = said[mode]
     assert kind == "NetworkError"
