@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from glob import escape
+from importlib.util import find_spec
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
@@ -84,6 +85,8 @@ def _opened(part: TextFile, form: str, options: dict[str, Any], wanted: Sequence
     """Yield the rows of a file as datasets streams them; where it cannot, the line that is to blame is named, if there is one."""
     from datasets import load_dataset  # takes a second
 
+    if part.path.suffix == ".zst" and find_spec("zstandard") is None:
+        raise InputError("datasets cannot unpack it", where=part.at(), do="Install the package zstandard, or unpack the file")
     if part.path.suffix in PACKED:
         read_through(part.path)  # datasets takes a stream of zstd that is cut for a whole one
     if form == "CSV":  # 007 is no number, and NA is not missing

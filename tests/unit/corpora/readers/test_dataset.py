@@ -96,6 +96,13 @@ def test_a_file_that_cannot_be_read_is_told_with_its_line(tmp_path, rows, name, 
         rows("dataset", {name: tmp_path / name}, ["en"], columns={"text": "text"}, kind="mono")
 
 
+def test_who_lacks_the_package_that_unpacks_zstd_is_told_its_name(tmp_path, rows, monkeypatch):
+    (tmp_path / "a.csv.zst").write_bytes(zstandard.compress(b"text\nx\n"))
+    monkeypatch.setattr("crosslign.corpora.readers.dataset.find_spec", lambda name: None)
+    with pytest.raises(InputError, match="Install the package zstandard"):
+        rows("dataset", {"a.csv.zst": tmp_path / "a.csv.zst"}, ["en"], columns={"text": "text"}, kind="mono")
+
+
 def test_files_of_data_sets(tmp_path, rows):
     texts = [{"premise": "A", "hypothesis": "B"}, {"premise": "C", "hypothesis": None}, {"premise": "E", "hypothesis": "F"}]
     labels = datasets.ClassLabel(names=["entailment", "neutral"])
