@@ -51,3 +51,12 @@ def test_every_page_has_its_place_on_the_site():
     navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:")[2]
     pages = {str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md")}
     assert not {page for page in pages if f": {page}\n" not in navigation}
+
+
+def test_a_page_outside_the_reference_and_the_archive_has_at_most_1500_words():
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:")[2]
+    reference = re.findall(r": (.+)", re.search(r"- Reference:\n((?:      .+\n)+)", navigation)[1])
+    pages = {str(path.relative_to(ROOT / "docs")): path for path in (ROOT / "docs").rglob("*.md")}
+    read = {name: path for name, path in pages.items() if name not in reference and not name.startswith("archive/")}
+    read |= {name: ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")}
+    assert not {name: words for name, path in read.items() if (words := len(path.read_text(encoding="utf-8").split())) > 1500}
