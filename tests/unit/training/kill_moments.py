@@ -27,7 +27,7 @@ MOMENTS = {
     "before the step": (Stepper, "run"),
     "before the backward pass": (Encoding, "backward"),
     "before the update": (Optimiser, "step"),
-    "while a checkpoint is written": (checkpoint, "write_json"),
+    "while a checkpoint is written": (checkpoint, "write_sealed"),
     "before a checkpoint is named": (checkpoint, "write_text"),
 }
 
