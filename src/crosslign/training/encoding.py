@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -52,13 +53,13 @@ class Settings:
     prefix: str
     precision: str = "fp32"
     kernels: str = "off"
-    _packs: dict[int, bool] = field(default_factory=dict, repr=False)
+    _packs: WeakKeyDictionary[nn.Module, bool] = field(default_factory=WeakKeyDictionary, init=False, repr=False)
 
-    def packs(self, backbone: Any) -> bool:
+    def packs(self, backbone: nn.Module) -> bool:
         """Tell whether a backbone trains without padding: asked once a run, since looking at all its blocks takes a millisecond."""
-        if id(backbone) not in self._packs:
-            self._packs[id(backbone)] = trains_packed(backbone, self.precision, self.kernels)
-        return self._packs[id(backbone)]
+        if backbone not in self._packs:
+            self._packs[backbone] = trains_packed(backbone, self.precision, self.kernels)
+        return self._packs[backbone]
 
 
 @dataclass
