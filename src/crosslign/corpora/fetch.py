@@ -64,6 +64,12 @@ class Patience:
             logger.warning("%s; trying again in %.0f s", error, seconds)
         time.sleep(seconds)
 
+    def wait_or_raise(self, tried: int, error: TransientError, tries: int) -> None:
+        """Wait for another try; raise the error where there were `tries`, or the server asks for a longer wait than `GRACE_S`."""
+        if tried >= tries or (error.retry_after or 0) > GRACE_S:
+            raise error
+        self.wait(tried, error)
+
 
 PATIENCE = Patience()
 
@@ -76,9 +82,7 @@ def patiently(ask: Callable[[], Got], patience: Patience = PATIENCE) -> Got:
             return ask()
         except TransientError as error:
             tried += 1
-            if tried >= patience.tries or (error.retry_after or 0) > GRACE_S:
-                raise
-            patience.wait(tried, error)
+            patience.wait_or_raise(tried, error, patience.tries)
 
 
 def record_path(dest: Path) -> Path:
@@ -186,10 +190,7 @@ def _persist(source: Mapping[str, Any], wanted: _Wanted, part: Path, patience: P
             tried, most = (1, size) if size > most and not isinstance(error, SlowError) else (tried + 1, most)
             wrong += isinstance(error, WrongError)
             once = source_kind(source) == "local" or (elsewhere and isinstance(error, BusyError))  # a file of this machine stays what it is
-            tries = 1 if once else patience.tries
-            if tried >= tries or wrong >= patience.wrong or (error.retry_after or 0) > GRACE_S:
-                raise
-            patience.wait(tried, error)
+            patience.wait_or_raise(tried, error, 1 if once or wrong >= patience.wrong else patience.tries)
 
 
 def _from_source(source: Mapping[str, Any], wanted: _Wanted, part: Path, patience: Patience) -> str:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from crosslign.config.catalog import off
 from crosslign.corpora.archives import TAR_SUFFIXES, read_through
-from crosslign.corpora.sources._pages import PAGE_BEGINS, is_page
+from crosslign.corpora.sources._pages import PAGE_BEGINS, PAGES, is_page
 from crosslign.corpora.unpacking import FORMATS, MAGIC
 from crosslign.errors import InputError
 from crosslign.files.rows import parquet_file
@@ -32,7 +32,7 @@ def unsound(path: Path, file: Mapping[str, Any]) -> str:
     name = str(file["name"])
     with open(path, "rb") as stream:
         begins = stream.read(PAGE_BEGINS)
-    if is_page(begins) and not name.endswith((".html", ".htm", ".xml")):
+    if is_page(begins) and not name.endswith(PAGES):
         return "it is a web page"
     suffix = Path(name).suffix
     magic = BEGINS.get(FORMATS.get(suffix, suffix), b"")

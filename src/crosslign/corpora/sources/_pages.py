@@ -16,6 +16,8 @@ PAGE = re.compile(
 NOTICE = re.compile(r"application/(?:[\w.-]+\+)?(?:json|xml)\b|text/xml\b")
 """What a server calls an answer for programs, such as one that says why there is no file."""
 PLAIN = (".txt", ".tsv", ".csv")
+PAGES = (".html", ".htm", ".xml")
+"""What the name of a file ends in that may be a web page."""
 PAGE_BEGINS = 1 << 16
 """Bytes among which a web page begins: a long comment may be before it."""
 
@@ -37,7 +39,7 @@ def refuse_page(begins: bytes, said: str, file: Mapping[str, Any], url: str) -> 
         url: the address, for messages.
     """
     called = said.lower().startswith(("text/html", "application/xhtml")) and not begins.startswith((*MAGIC, b"PK", b"PAR1"))
-    if (called or is_page(begins)) and not str(file["name"]).endswith((".html", ".htm", ".xml")):
+    if (called or is_page(begins)) and not str(file["name"]).endswith(PAGES):
         do = "Open the address in a browser: your network or the publisher may ask you to sign in or to accept terms"
         raise NetworkError(f"the server sent a web page in place of {file['name']}", where=url, do=do)
     if NOTICE.match(said.lower()) and begins.lstrip()[:1] in (b"{", b"<") and str(file["name"]).endswith(PLAIN):

@@ -42,7 +42,6 @@ TOTAL = re.compile(r"bytes (?:\d+-\d+|\*)/(\d+)")
 PROBE = {"Range": "bytes=0-0"}
 """Asks for the length of a file by its first byte."""
 CHUNK = 1 << 20
-GZIP = b"\x1f\x8b"
 
 
 def url_of(source: Mapping[str, Any], file: Mapping[str, Any]) -> str:
@@ -210,7 +209,7 @@ def _packing(response: httpx2.Response, file: Mapping[str, Any], begins: bytes =
     packing = next((name for name in said if name in UNPACKED), "")
     if packing.endswith("gzip") and str(file["name"]).endswith((".gz", ".tgz")):
         with suppress(zlib.error):
-            return packing if zlib.decompressobj(FORMS[0]).decompress(begins, 2) == GZIP else ""
+            return packing if MAGIC.get(zlib.decompressobj(FORMS[0]).decompress(begins, 2)) == ".gz" else ""
         return ""
     return packing
 
