@@ -19,14 +19,12 @@ from torch import Tensor
 
 from crosslign.errors import InputError, ResourceError
 from crosslign.memory import free_memory, is_out_of_memory
-from crosslign.mining.copies import rounded_up
 from crosslign.mining.lists import Neighbours, State
-from crosslign.mining.ranking import EMPTY, key_indices, key_scores
 from crosslign.mining.resume import Resume, digest
 from crosslign.mining.search import EndedError, Search, Step, full_products
-from crosslign.mining.side import Side
+from crosslign.mining.side import Side, rounded_up
 from crosslign.mining.sizes import SIZES
-from crosslign.mining.tiles import WIDTH, BoundExceededError
+from crosslign.mining.tiles import EMPTY, WIDTH, BoundExceededError, key_indices, key_scores
 from crosslign.progress import Progress
 from crosslign.vectors import Vectors, name_of, open_both
 

@@ -15,12 +15,10 @@ import torch
 from torch import Tensor
 
 from crosslign.devices import float32_products
-from crosslign.mining.copies import Copies, error_bounds, rounded_up
-from crosslign.mining.ranking import EMPTY, to_keys
 from crosslign.mining.resume import Resume
-from crosslign.mining.side import Side, exact_score_matrix
+from crosslign.mining.side import Copies, Side, error_bounds, exact_score_matrix, rounded_up
 from crosslign.mining.sizes import SIZES
-from crosslign.mining.tiles import WIDTH, Direction
+from crosslign.mining.tiles import EMPTY, WIDTH, Direction, to_keys
 from crosslign.progress import Progress
 from crosslign.vectors import blocks
 

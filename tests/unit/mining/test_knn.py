@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from crosslign.errors import InputError
 from crosslign.mining import knn, search, tiles
-from crosslign.mining.copies import UNIT_ROUNDOFF, Copies, error_bounds
 from crosslign.mining.knn import neighbours
 from crosslign.mining.lists import Neighbours
-from crosslign.mining.side import Side, exact_score_matrix, exact_scores
+from crosslign.mining.side import UNIT_ROUNDOFF, Copies, Side, error_bounds, exact_score_matrix, exact_scores
 from crosslign.mining.tiles import Direction
 
 CPU = torch.device("cpu")

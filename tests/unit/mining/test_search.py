@@ -10,9 +10,8 @@ from test_knn import clusters, equal
 
 from crosslign.errors import ResourceError
 from crosslign.mining import knn, search, side, sizes
-from crosslign.mining.copies import Copies
 from crosslign.mining.knn import neighbours
-from crosslign.mining.side import Side
+from crosslign.mining.side import Copies, Side
 from crosslign.mining.sizes import Sizes
 
 CPU = torch.device("cpu")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from crosslign.mining.ranking import EMPTY, key_indices, key_scores, merge, to_keys
+from crosslign.mining.tiles import EMPTY, key_indices, key_scores, merge, to_keys
 
 
 def test_keys_are_ordered_by_score_then_by_lower_index_and_give_both_back() -> None:
