@@ -13,7 +13,7 @@ import pytest
 from project_copy import Workflow, copy_project
 
 from crosslign.config.load import load_project
-from crosslign.files.sheets import read_csv
+from crosslign.files.text import read_csv
 from crosslign.paths import CATALOG, PUBLISHED
 
 TABLES = ("msimcse_table7", "moco_bert_table1", "scl_table7", "mpcl_table2", "emma_x_table5")

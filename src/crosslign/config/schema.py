@@ -19,7 +19,7 @@ from referencing import Registry, Resource
 
 from crosslign.config.yaml_files import YamlFile, load_yaml
 from crosslign.errors import InputError
-from crosslign.files.sheets import is_number
+from crosslign.files.text import is_number
 from crosslign.registry import nearest
 
 

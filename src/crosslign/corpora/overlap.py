@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from crosslign.corpora.columns import sentences_of
 from crosslign.corpora.dedup import KEY_TYPE, keys_of
-from crosslign.files import iter_rows, sheets
+from crosslign.files import iter_rows
+from crosslign.files.text import csv_of
 
 COLUMNS = ("corpus", "evaluation", "rows", "found", "all_sides", "evaluation_texts", "texts_found", "removed", "expected")
 
@@ -105,7 +106,7 @@ def removed_by_corpus(decontaminations: Sequence[Mapping[str, Any]]) -> dict[tup
 
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the matrix in long form: one line a corpus and evaluation corpus."""
-    return sheets.as_csv(COLUMNS, [[row[column] for column in COLUMNS] for row in rows])
+    return csv_of(COLUMNS, [[row[column] for column in COLUMNS] for row in rows])
 
 
 def as_markdown(rows: Sequence[Mapping[str, Any]]) -> str:

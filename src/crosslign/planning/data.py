@@ -7,7 +7,7 @@ from itertools import groupby, takewhile
 
 from crosslign.config.data_plan import STATES, FileNeed
 from crosslign.console import bytes_text
-from crosslign.files import sheets
+from crosslign.files.text import csv_of
 
 SHOWN = 4
 """Users of a source that are named."""
@@ -64,4 +64,4 @@ def data_lines(needs: Sequence[FileNeed]) -> Iterator[str]:
 def files_csv(needs: Sequence[FileNeed]) -> str:
     """Return a CSV of all files, a line each, for who must bring them to a machine without network."""
     listed = [{**vars(need), "used_by": " ".join(need.used_by)} for need in needs]
-    return sheets.as_csv(FIELDS, ([need[field] for field in FIELDS] for need in listed))
+    return csv_of(FIELDS, ([need[field] for field in FIELDS] for need in listed))

@@ -12,7 +12,7 @@ from crosslign.config.cells import scores_behind
 from crosslign.console import number_of
 from crosslign.errors import InputError
 from crosslign.files.lineage import MISREAD, read_lineage
-from crosslign.files.sheets import read_csv
+from crosslign.files.text import read_csv
 from crosslign.files.walk import files_below
 from crosslign.provenance.artefact_states import MISSING, STALE, TOUCHED, WHOLE, Finding
 from crosslign.reporting.cell import Cell

@@ -15,7 +15,8 @@ import numpy as np
 
 from crosslign.config.claims import KINDS
 from crosslign.errors import InputError
-from crosslign.files import sheets, write_text
+from crosslign.files import write_text
+from crosslign.files.text import csv_of
 from crosslign.reporting.cell import Cell
 from crosslign.reporting.markup import markdown_escape, templates
 from crosslign.reporting.published import Published, read_published
@@ -210,7 +211,7 @@ def as_csv(lines: Sequence[Mapping[str, Any]]) -> str:
              *names, line["published"], verdict.better, verdict.worse, verdict.difference, verdict.low, verdict.high, verdict.smallest,
              verdict.verdict, verdict.note, ";".join(verdict.files)]
         )  # fmt: skip
-    return sheets.as_csv(FIELDS, rows)
+    return csv_of(FIELDS, rows)
 
 
 def as_html(lines: Sequence[Mapping[str, Any]], title: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from crosslign.console import number_of
-from crosslign.files.sheets import read_csv
+from crosslign.files.text import read_csv
 from crosslign.reporting.figures._companions import COMPANIONS
 
 Numbers = Sequence[Mapping[str, str]]

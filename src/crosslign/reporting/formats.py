@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from crosslign.files import sheets, write_text
+from crosslign.files import write_text
+from crosslign.files.text import csv_of
 from crosslign.reporting.layout import PrintedCell, PrintedTable, by_letter, lay_out
 from crosslign.reporting.markup import column_groups, latex_escape, markdown_escape, templates
 from crosslign.tasks.records import NAMES
@@ -69,7 +70,7 @@ def as_csv(table: PrintedTable) -> str:
             scale_by = "" if cell.value.text else f"{cell.scale_by:g}"
             line = _csv_line(cell, (letters, row.letters))
             lines.append([table.id, row.name, column["name"], *line, row.block, row.system, scale_by])
-    return sheets.as_csv(CSV_COLUMNS, lines)
+    return csv_of(CSV_COLUMNS, lines)
 
 
 def _latex_cell(cell: PrintedCell, reduced: bool) -> str:

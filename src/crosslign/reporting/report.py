@@ -12,7 +12,7 @@ from crosslign.console import number_of
 from crosslign.errors import printable
 from crosslign.files import write_text
 from crosslign.files.lineage import licences_and_heads
-from crosslign.files.sheets import read_csv
+from crosslign.files.text import read_csv
 from crosslign.reporting.card import PAPERS
 from crosslign.reporting.figure_readings import seen_in
 from crosslign.reporting.layout import PrintedTable, lay_out

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from crosslign.console import as_columns
 from crosslign.errors import printable
-from crosslign.files.sheets import read_csv
+from crosslign.files.text import read_csv
 
 DASH = "–"
 

@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
 from crosslign.files import atomic_path, write_text
-from crosslign.files.sheets import as_csv
+from crosslign.files.text import csv_of
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6B4C9A", "#333333")
 """Okabe and Ito's colours, reordered so that neighbours differ most."""
@@ -57,5 +57,5 @@ def save(figure: Figure, out: Mapping[str, Path], columns: Sequence[str], rows: 
         figure.savefig(path, format="png", dpi=160, metadata={"Software": None})
     with atomic_path(out["svg"]) as path:
         figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None})
-    write_text(out["csv"], as_csv(columns, rows))
+    write_text(out["csv"], csv_of(columns, rows))
     plt.close(figure)
