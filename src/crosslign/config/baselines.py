@@ -1,4 +1,4 @@
-"""Rows and columns of a table by their names: places that references mean, names that tell them apart, footnotes at them."""
+"""Rows and columns of a table by their names: places that references mean, names that tell them apart, footnotes at them, print."""
 
 from __future__ import annotations
 
@@ -6,6 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from crosslign.errors import InputError, one_line
+
+ONLY_PUBLISHED = "published figure only"
+"""Reason of an empty cell that has only a published figure."""
+
+
+def layout_of(resolved: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how a resolved table prints its numbers; its columns may say otherwise."""
+    return {"decimals": 1, "scale_by": 100, **resolved.get("print", {})}
 
 
 def named_rows(at: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list[int]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from crosslign.config.baselines import baseline_rows, named_columns
+from crosslign.config.baselines import ONLY_PUBLISHED, baseline_rows, layout_of, named_columns
 from crosslign.config.budgets import spent_by
 from crosslign.config.entry_keys import head_of
 from crosslign.config.graph import corpus_path
@@ -36,8 +36,6 @@ READ = ("readout", "length")
 """How vectors are read: a table may say it for all its cells, a row for its own, a column for its own."""
 SHARED = ("seeds", *READ)
 """What a table says for all its rows."""
-ONLY_PUBLISHED = "published figure only"
-"""Reason of an empty cell that has only a published figure."""
 SYSTEMS = "systems"
 """What is counted of runs: what their trainings asked of the encoder."""
 Found = Callable[[str, Mapping[str, Any]], Iterable[str]]
@@ -282,11 +280,6 @@ def resolve_table(project: Project, table: str) -> dict[str, Any]:
         "cells": cells,
         "footnotes": [*entry.get("footnotes", []), *_notes(project, entry)],
     }
-
-
-def layout_of(resolved: Mapping[str, Any]) -> dict[str, Any]:
-    """Return how a resolved table prints its numbers; its columns may say otherwise."""
-    return {"decimals": 1, "scale_by": 100, **resolved.get("print", {})}
 
 
 def scores_behind(cell: Mapping[str, Any]) -> list[str]:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from crosslign.config.cells import layout_of, resamples_behind, resolve_table, scores_behind
+from crosslign.config.baselines import layout_of
+from crosslign.config.cells import resamples_behind, resolve_table, scores_behind
 from crosslign.config.project import Project, remembered
 from crosslign.config.targets import covered
 from crosslign.config.yaml_files import YamlFile, where_of

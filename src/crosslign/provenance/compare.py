@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from crosslign.config.baselines import full_name
-from crosslign.config.cells import layout_of, table_files
+from crosslign.config.baselines import full_name, layout_of
+from crosslign.config.cells import table_files
 from crosslign.console import as_columns, number_of
 from crosslign.errors import InputError, printable
 from crosslign.files.lineage import FOLDERS, as_written, lineage_path, sidecar_if_there

@@ -14,8 +14,8 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from crosslign.config.baselines import full_name, notes_at, unique_names
-from crosslign.config.cells import layout_of, resolve_table
+from crosslign.config.baselines import full_name, layout_of, notes_at, unique_names
+from crosslign.config.cells import resolve_table
 from crosslign.config.project import Project
 from crosslign.console import number_of
 from crosslign.errors import InputError, printable

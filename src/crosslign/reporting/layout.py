@@ -9,9 +9,8 @@ from pathlib import Path
 from string import ascii_lowercase
 from typing import Any
 
-from crosslign.config.baselines import baseline_words, named_columns, notes_at, unique_names
+from crosslign.config.baselines import ONLY_PUBLISHED, baseline_words, layout_of, named_columns, notes_at, unique_names
 from crosslign.config.budgets import ALLOWED, off
-from crosslign.config.cells import ONLY_PUBLISHED, layout_of
 from crosslign.config.resolve import CHOSEN
 from crosslign.console import number_of
 from crosslign.errors import InputError, one_line, printable

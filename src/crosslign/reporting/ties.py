@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from crosslign.config.cells import layout_of
+from crosslign.config.baselines import layout_of
 from crosslign.reporting.cell import Cell, Grid
 from crosslign.reporting.significance import LEVEL, ROUNDING, TOO_FEW, holm, over_seeds, resamples_of, resamples_reader, too_few
 from crosslign.reporting.values import run_values
