@@ -48,7 +48,7 @@ class Declared:
     Attributes:
         schema: JSON schema of its options together.
         facts: what else its call of `register` says, or its attribute `shape`: the `shape` of the rows that it makes or reads, the kind of
-            corpora that it `reads`, the kind that it `gives`, the number of its `languages`.
+            corpora that it `reads`, what it `gives`, the number of its `languages`, whether a scorer measures `subsets_apart`.
     """
 
     schema: Mapping[str, Any]

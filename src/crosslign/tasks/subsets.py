@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from crosslign.config.signatures import IMPLEMENTATIONS
 from crosslign.corpora.evaluation import Evaluation
-from crosslign.tasks import SCORERS
 from crosslign.tasks.data import members
 
 Subsets = frozenset[str]
@@ -27,11 +26,11 @@ def deciding_subsets(task: Mapping[str, Any], subsets: Iterable[str], asked: Ite
         asked: subset or named average of each score; None asks for all.
 
     Returns:
-        All subsets where the scorer joins them (its module does not say `SUBSETS_APART`).
+        All subsets, unless the scorer is registered with `subsets_apart`: no measure of a subset depends on another subset.
     """
     there = list(dict.fromkeys(subsets))
     names, averages = list(asked), task.get("averages", {})
-    apart = getattr(sys.modules[SCORERS.get(task["scorer"]).__module__], "SUBSETS_APART", False)
+    apart = IMPLEMENTATIONS["scorers"][task["scorer"]].facts.get("subsets_apart", False)
     if not apart or None in names:
         return frozenset(there)
     parts = {name: members(averages, name, there) if name in averages else [name] for name in {*names, task["main"]["subset"]} if name}

@@ -43,11 +43,9 @@ GIVES: dict[str, tuple[tuple[str, ...]]] = {
 METRICS = {protocol: tuple(metric for metric, (of,) in GIVES.items() if protocol in of) for protocol in USES}
 DEDUP: dict[str, Dedup] = {"xtreme": "text", "train_oracle": "text", "sample_oracle": "id", "official": "text"}
 """What each protocol does with repeated sentences unless the task says otherwise (docs/protocols.md)."""
-SUBSETS_APART = True
-"""No measure of a subset depends on another subset (crosslign.tasks.subsets)."""
 
 
-@SCORERS.register(version=2, gives=GIVES)
+@SCORERS.register(version=2, gives=GIVES, subsets_apart=True)
 def bitext_mining(
     task: TaskData,
     *,

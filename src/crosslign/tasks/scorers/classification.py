@@ -15,11 +15,9 @@ from crosslign.tasks.scorers._labels import classes
 from crosslign.tasks.scorers._logits import check_classes, logits_of
 
 Metric = Literal["accuracy", "macro_f1", "mae"]
-SUBSETS_APART = True
-"""No measure of a subset depends on another subset (crosslign.tasks.subsets)."""
 
 
-@SCORERS.register(version=2, gives={"{metrics}": (("", "{placeholder:clean}"),)})
+@SCORERS.register(version=2, gives={"{metrics}": (("", "{placeholder:clean}"),)}, subsets_apart=True)
 def classification(
     task: TaskData,
     *,

@@ -15,11 +15,8 @@ from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure
 from crosslign.tasks.scorers._labels import classes
 from crosslign.tasks.scorers._logits import logits_of
 
-SUBSETS_APART = True
-"""No measure of a subset depends on another subset (crosslign.tasks.subsets)."""
 
-
-@SCORERS.register(version=1, gives={"accuracy": ()})
+@SCORERS.register(version=1, gives={"accuracy": ()}, subsets_apart=True)
 def multiple_choice(task: TaskData, *, resamples: Natural = RESAMPLES, seed: Natural = 42) -> Iterator[Measure]:
     """Yield for each subset the share of questions whose right choice has the highest logit; of equal logits the first choice wins.
 

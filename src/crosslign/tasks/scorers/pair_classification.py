@@ -14,11 +14,9 @@ from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure
 from crosslign.vectors import pair_cosines
 
 METRICS = ("average_precision", "accuracy")
-SUBSETS_APART = True
-"""No measure of a subset depends on another subset (crosslign.tasks.subsets)."""
 
 
-@SCORERS.register(version=2, gives={"average_precision": (), "accuracy": ()})
+@SCORERS.register(version=2, gives={"average_precision": (), "accuracy": ()}, subsets_apart=True)
 def pair_classification(task: TaskData, *, resamples: Natural = RESAMPLES, seed: Natural = 42) -> Iterator[Measure]:
     """Yield for each subset the average precision of the cosines, and the accuracy at the threshold that is best on the same pairs.
 

@@ -15,8 +15,6 @@ from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure, centred
 from crosslign.tasks.scorers._mined import nearest_item_scores, resampled_item_scores
 
 PROTOCOLS = ("", "strict", "string_equal")
-SUBSETS_APART = True
-"""No measure of a subset depends on another subset (crosslign.tasks.subsets)."""
 
 
 @SCORERS.register(
@@ -26,6 +24,7 @@ SUBSETS_APART = True
         "error_rate": ((), ("xx2en", "en2xx", "mean")),
         "weighted_f1": (("mteb",), ("xx2en",)),
     },
+    subsets_apart=True,
 )
 def retrieval(task: TaskData, *, resamples: Natural = RESAMPLES, seed: Natural = 42) -> Iterator[Measure]:
     """Yield, for each subset, accuracy in both directions and their mean, and LASER's error rate.

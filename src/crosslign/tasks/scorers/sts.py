@@ -17,11 +17,9 @@ from crosslign.vectors import pair_cosines
 METRICS = ("spearman", "pearson")
 Pairs = tuple[np.ndarray, np.ndarray, list[str | None]]
 """Cosines, grades and clusters of the pairs of a subset."""
-SUBSETS_APART = True
-"""No measure of a subset depends on another subset (crosslign.tasks.subsets)."""
 
 
-@SCORERS.register(version=2, gives={"spearman": (("", "{aggregation}"),), "pearson": (("", "{aggregation}"),)})
+@SCORERS.register(version=2, gives={"spearman": (("", "{aggregation}"),), "pearson": (("", "{aggregation}"),)}, subsets_apart=True)
 def sts(
     task: TaskData,
     *,

@@ -16,11 +16,8 @@ from crosslign.tasks import SCORERS
 from crosslign.tasks.data import TaskData
 from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure
 
-SUBSETS_APART = True
-"""No measure of a subset depends on another subset (crosslign.tasks.subsets)."""
 
-
-@SCORERS.register(version=2, gives={"error_rate": ((), ("xx2en", "en2xx"))})
+@SCORERS.register(version=2, gives={"error_rate": ((), ("xx2en", "en2xx"))}, subsets_apart=True)
 def xsim(
     task: TaskData, *, k: Positive = 4, margin: Margin = "ratio", resamples: Natural = RESAMPLES, seed: Natural = 42
 ) -> Iterator[Measure]:
