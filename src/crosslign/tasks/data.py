@@ -17,6 +17,7 @@ from crosslign.corpora.evaluation import Evaluation
 from crosslign.errors import InputError
 from crosslign.options import Schema
 from crosslign.registry import nearest
+from crosslign.vectors import name_of
 
 LEFT = frozenset({"source", "query", "first"})
 RIGHT = frozenset({"target", "candidate", "second"})
@@ -70,9 +71,14 @@ class TextSet:
     """
 
     def __init__(self, role: str, evaluation: Evaluation, matrix: np.ndarray) -> None:
-        if len(matrix) != evaluation.texts.num_rows:
-            counts = f"{number_of(len(matrix), 'row')} of embeddings and {number_of(evaluation.texts.num_rows, 'text')}"
-            raise InputError("embeddings do not belong to their texts", where=f"text set {role!r}", why=counts, do="Encode the texts again")
+        rows, texts = len(matrix), evaluation.texts.num_rows
+        if rows != texts:
+            raise InputError(
+                "embeddings do not belong to their texts",
+                where=name_of(matrix, f"evaluation corpus {role!r}"),
+                why=f"{number_of(rows, 'row')}, but the evaluation corpus {role!r} has {number_of(texts, 'text')}",
+                do="Encode the texts again (the next run does so once the file is deleted)",
+            )
         self.role, self.matrix = role, matrix
         self._evaluation = evaluation
 

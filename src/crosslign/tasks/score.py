@@ -15,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 
 from crosslign.config.entry_keys import options_of
-from crosslign.console import number_of
 from crosslign.corpora.evaluation import Evaluation
 from crosslign.errors import InputError
 from crosslign.files import read_json, write_json, write_rows
@@ -260,13 +259,6 @@ def score_run(
     """
     outputs = {role: open_vectors(path) for role, path in matrices.items()}
     evaluations = {role: Evaluation.read(sets[role]) for role in matrices}
-    for role, matrix in outputs.items():
-        texts = evaluations[role].texts.num_rows
-        if len(matrix) != texts:
-            why = f"{number_of(len(matrix), 'row')}, but {sets[role]['texts']} has {number_of(texts, 'text')}"
-            raise InputError(
-                "embeddings do not belong to their texts", where=str(matrices[role]), why=why, do="Delete it; the next run rebuilds it"
-            )
     try:
         scored = score_with_resamples(name, task, outputs, evaluations, str(context.get("collapsed", "")), machine)
     except VectorError as error:

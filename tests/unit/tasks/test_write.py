@@ -125,7 +125,7 @@ def test_scores_of_a_checkpoint_that_training_marked_say_so(files, tmp_path):
 def test_score_run_names_both_counts(files, tmp_path):
     matrices, sets = files
     np.save(matrices["test"], np.eye(5, dtype=np.float32))
-    with pytest.raises(InputError, match=r"test\.npy.*5 rows, but .*texts\.parquet has 6 texts"):
+    with pytest.raises(InputError, match=r"test\.npy.*5 rows, but the evaluation corpus 'test' has 6 texts"):
         score_run("tatoeba", TASK, matrices, sets, tmp_path / "out.json", CONTEXT)
     assert not (tmp_path / "out.json").exists()
 
