@@ -37,13 +37,10 @@ class Comparison:
 
     Attributes:
         difference: mean over pairs of system less baseline, a fraction.
-        ci_low, ci_high: its 95 % interval.
         p_value: two-sided, that of no difference.
     """
 
     difference: float
-    ci_low: float
-    ci_high: float
     p_value: float
 
 
@@ -102,8 +99,7 @@ def paired_bootstrap(system: np.ndarray, baseline: np.ndarray) -> Comparison | N
         return None
     found = difference[defined]
     smaller = min(int((found <= 0).sum()), int((found >= 0).sum()))
-    low, high = np.percentile(found, [2.5, 97.5])
-    return Comparison(float(found.mean()), float(low), float(high), min(1.0, 2 * (smaller + 1) / (len(found) + 1)))
+    return Comparison(float(found.mean()), min(1.0, 2 * (smaller + 1) / (len(found) + 1)))
 
 
 def paired_t(system: Mapping[int | None, float], baseline: Mapping[int | None, float]) -> Comparison | None:
@@ -113,8 +109,8 @@ def paired_t(system: Mapping[int | None, float], baseline: Mapping[int | None, f
         system, baseline: a metric of each run, by seed.
 
     Returns:
-        The comparison, with the interval of the t distribution of one degree of freedom less than seeds; None with fewer than two
-        common seeds, or where the difference is the same for all of them, which leaves the test undefined.
+        The comparison; None with fewer than two common seeds, or where the difference is the same for all of them, which leaves the
+        test undefined.
     """
     from scipy.stats import ttest_rel
 
@@ -122,9 +118,7 @@ def paired_t(system: Mapping[int | None, float], baseline: Mapping[int | None, f
     ours, theirs = [system[seed] for seed in seeds], [baseline[seed] for seed in seeds]
     if len(seeds) < 2 or np.ptp(np.subtract(ours, theirs)) < ROUNDING:
         return None
-    found = ttest_rel(ours, theirs)
-    low, high = found.confidence_interval(0.95)
-    return Comparison(float(np.mean(np.subtract(ours, theirs))), float(low), float(high), float(found.pvalue))
+    return Comparison(float(np.mean(np.subtract(ours, theirs))), float(ttest_rel(ours, theirs).pvalue))
 
 
 def resamples_of(cell: Cell, results: Path, read: Reader) -> np.ndarray | None:

@@ -20,7 +20,6 @@ def test_a_difference_by_hand():
     """Differences 1, 2, 3, -1: one of four lies below zero, so p = 2 (1 + 1) / (4 + 1)."""
     found = paired_bootstrap(np.array([[2.0, 3, 4, 0]]), np.array([[1.0, 1, 1, 1]]))
     assert (found.difference, found.p_value) == (1.25, pytest.approx(0.8))
-    assert (found.ci_low, found.ci_high) == tuple(np.percentile([1, 2, 3, -1], [2.5, 97.5]))
 
 
 def test_equal_systems_do_not_differ():
@@ -29,14 +28,12 @@ def test_equal_systems_do_not_differ():
     assert paired_bootstrap(values + 1, values).p_value == pytest.approx(2 / 1001)
 
 
-def test_seeds_widen_the_interval():
+def test_seeds_that_differ_may_be_chance():
     rng = np.random.default_rng(1)
     items = rng.normal(0, 0.01, 1000)
     baseline = items[None]
     one = paired_bootstrap(items[None] + 0.05, baseline)
     several = paired_bootstrap(items + np.array([[0.15], [-0.05], [0.05]]), baseline)
-    assert one.ci_high - one.ci_low < 1e-9
-    assert several.ci_high - several.ci_low > 0.1
     assert one.p_value < 0.01 < several.p_value
 
 
@@ -120,14 +117,13 @@ def test_resamples_are_kept_for_the_main_metric_alone(tmp_path):
 
 
 SLEEP = ([0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0], [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4])
-"""Student's hours of sleep under two drugs (Cushny and Peebles, 1905); R prints t = -4.0621, p = 0.002833 and the interval tested here."""
+"""Student's hours of sleep under two drugs (Cushny and Peebles, 1905); R prints t = -4.0621, p = 0.002833."""
 
 
 def test_a_paired_t_test_agrees_with_students_own_example():
     first, second = (dict(enumerate(hours)) for hours in SLEEP)
     found = paired_t(first, second)
     assert (found.difference, found.p_value) == (pytest.approx(-1.58), pytest.approx(0.00283289, abs=5e-9))
-    assert (found.ci_low, found.ci_high) == (pytest.approx(-2.4598858, abs=1e-6), pytest.approx(-0.7001142, abs=1e-6))
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=2, max_size=6))
