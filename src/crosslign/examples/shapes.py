@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import ArrayLike
 
 from crosslign.errors import InputError
 from crosslign.examples.rows import Rows
@@ -71,8 +70,3 @@ def checked(corpora: Sequence[Rows], columns: Sequence[str], name: str) -> Seque
 def parts_of(corpora: Sequence[Rows], columns: Sequence[str]) -> Iterator[pa.Table]:
     """Yield some columns of the rows of several corpora, one corpus after another."""
     return (part for rows in corpora for part in rows.parts(columns))
-
-
-def pick(table: pa.Table, rows: ArrayLike) -> pa.Table:
-    """Return rows of a table by number, in that order."""
-    return table.take(pa.array(np.asarray(rows, np.int64)))
