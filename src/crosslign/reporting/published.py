@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import re
 import statistics
@@ -13,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.errors import InputError
-from crosslign.files.text import read_text
+from crosslign.files.text import read_csv
 from crosslign.paths import printed_path
 from crosslign.tasks.records import bounds_of
 
@@ -133,8 +131,7 @@ def _read_errata(path: Path, table: str) -> list[tuple[str, dict[str, str]]]:
     """Return the errata of one table, each with its place in the file."""
     if not path.exists():
         return []
-    rows = csv.DictReader(io.StringIO(read_text(path), newline=""))
-    return [(f"{path}:{number}", row) for number, row in enumerate(rows, start=2) if row["table"] == table]
+    return [(f"{path}:{number}", row) for number, row in enumerate(read_csv(path)[1], start=2) if row["table"] == table]
 
 
 def read_published(folder: Path, table: str) -> Published:
@@ -157,15 +154,13 @@ def read_published(folder: Path, table: str) -> Published:
         return Published(figures)
     errata = _read_errata(path.parent / ERRATA, table)
     used: set[str] = set()
-    reader = csv.DictReader(io.StringIO(read_text(path), newline=""))
-    missing = COLUMNS - set(reader.fieldnames or ())
+    columns, rows = read_csv(path)
+    missing = COLUMNS - set(columns)
     if missing:
         raise InputError(
             f"column {min(missing)!r} is missing", where=str(path), why=f"published figures need the columns {sorted(COLUMNS)}"
         )
-    for number, row in enumerate(reader, start=2):
-        if None in row or None in row.values():
-            raise InputError("a line has more or fewer fields than the first", where=f"{path}:{number}")
+    for number, row in enumerate(rows, start=2):
         if row["direction"]:
             scores.append((number, row["metric"], _number(row["value"], f"{path}:{number}")))
         place = (row["task"], row["subset"], row["metric"])

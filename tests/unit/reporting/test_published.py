@@ -68,6 +68,12 @@ def test_an_erratum_of_no_figure_is_refused(tmp_path):
         table(tmp_path, "p,1,,m,M,xnli,avg,accuracy,50.0,,higher,")
 
 
+def test_an_erratum_with_a_comma_too_many_is_refused_by_its_line(tmp_path):
+    (tmp_path / "errata.csv").write_text(f"{ERRATA}t,,m,,,,,no mean, of its cells\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"errata\.csv:2: a line has more or fewer fields"):
+        table(tmp_path, "p,1,,m,M,xnli,avg,accuracy,50.0,,higher,")
+
+
 def test_a_row_says_what_was_printed_for_it_under_another_table_and_is_refused_where_nothing_was(tmp_path):
     table(tmp_path, "p,1,,m,M,xnli,avg,accuracy,50.0,,higher,")
     resolved = {"id": "strict", "rows": [{"label": "M", "published": "m"}, {"label": "N"}], "columns": [COLUMN]}
