@@ -103,7 +103,7 @@ def _language(code: str, told: str) -> str:
     return f"{ISO_639_1.get(normalise(code), code)}-{told or SCRIPTS.get(scripts_of(code)[0], 'Latn')}"
 
 
-def as_mteb(task: str, records: Sequence[Record], averages: Sequence[str], data: str, version: str) -> dict[str, Any] | None:
+def as_mteb(task: str, records: Sequence[Record], averages: Sequence[str], data: str) -> dict[str, Any] | None:
     """Return a result of MTEB, or None for a task that it has not, or without a defined main score.
 
     Args:
@@ -111,7 +111,6 @@ def as_mteb(task: str, records: Sequence[Record], averages: Sequence[str], data:
         records: all of its records.
         averages: names of its averages, which MTEB makes itself.
         data: hash of the data, in place of a revision where a form has none.
-        version: what made the scores.
     """
     form = FORMS.get(task)
     if form is None:
@@ -133,7 +132,7 @@ def as_mteb(task: str, records: Sequence[Record], averages: Sequence[str], data:
     return {
         "dataset_revision": form.revision or data,
         "task_name": form.name,
-        "mteb_version": version,
+        "mteb_version": "crosslign",
         "scores": {form.split: scores},
         "evaluation_time": None,
         "kg_co2_emissions": None,
@@ -180,7 +179,7 @@ def export(
             continue
         context, records = read_scores(score)
         check(context["profile"])
-        result = as_mteb(score.stem, records, averages.get(score.stem, ()), context["data_manifest_sha"], "crosslign")
+        result = as_mteb(score.stem, records, averages.get(score.stem, ()), context["data_manifest_sha"])
         if result is not None:
             model = f"crosslign/{context['run_id']}__{context['readout']}"
             folder = out / model.replace("/", "__") / context["checkpoint_sha"]

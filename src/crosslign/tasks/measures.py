@@ -6,15 +6,11 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal
 
 import numpy as np
 
-from crosslign.tasks.records import ROUNDING
+from crosslign.tasks.records import ROUNDING, ThresholdFrom
 from crosslign.vectors import blocks
-
-ThresholdFrom = Literal["dev", "train", "same_gold", "none"]
-
 
 RESAMPLES = 10_000
 """Resamples of a scorer: with 1,000, p-values near 0.05 depend on the seed (their standard error is 0.007 there, of 10,000 0.002)."""

@@ -27,7 +27,8 @@ NAMES = ("eval", "subset", "metric", "protocol", "direction")
 TEXTS = ("run_id", "checkpoint", "threshold_from", "status", "reason", "note")
 COUNTS = ("n_items", "seed")
 """Further fields that are read where a record has them: texts, and whole numbers."""
-
+ThresholdFrom = Literal["dev", "train", "same_gold", "none"]
+"""Where a threshold was tuned."""
 KEPT = 16
 """Score files whose records are kept in memory; of the largest, Tatoeba's, each takes some megabytes."""
 
@@ -95,7 +96,7 @@ class Record:
     direction: str = ""
     protocol: str = ""
     threshold: float | None = None
-    threshold_from: Literal["dev", "train", "same_gold", "none"] = "none"
+    threshold_from: ThresholdFrom = "none"
     main: bool = False
     ci_low: float | None = None
     ci_high: float | None = None

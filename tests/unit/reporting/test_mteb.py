@@ -47,15 +47,15 @@ def test_languages_as_mteb_writes_them():
 
 
 def test_subsets_metrics_and_main_score():
-    result = as_mteb("sts17_mteb", RECORDS, ["all"], "d", "crosslign")
+    result = as_mteb("sts17_mteb", RECORDS, ["all"], "d")
     assert result["task_name"] == "STS17"
     assert [row["hf_subset"] for row in result["scores"]["test"]] == ["en-ar", "es-es"]
     assert result["scores"]["test"][0] == {
         **{"hf_subset": "en-ar", "languages": ["eng-Latn", "ara-Arab"], "main_score": 0.7451},
         **{"cosine_pearson": 0.75, "cosine_spearman": 0.7451},
     }
-    assert as_mteb("lareqa", RECORDS, [], "d", "crosslign") is None
-    assert as_mteb("sts17_mteb", RECORDS[4:], [], "d", "crosslign") is None
+    assert as_mteb("lareqa", RECORDS, [], "d") is None
+    assert as_mteb("sts17_mteb", RECORDS[4:], [], "d") is None
 
 
 def test_forms_and_documented_tasks_are_tasks_of_the_project():
@@ -74,7 +74,7 @@ def test_forms_and_documented_tasks_are_tasks_of_the_project():
 def test_what_has_not_mtebs_items_and_text_is_never_exported():
     """SentEval's text is tokenised and lower-cased, and half of SICK; MTEB's XNLI is a sample; the others come from other files."""
     others = ("sts12", "sts16", "stsb", "sickr", "sts17", "sts17_tracks", "sts17_extended", "sts22_t64", "xnli_pairs", "paws_x_cosine")
-    assert not [task for task in others if as_mteb(task, [Record(task, "en", "spearman", 0.5, 9)], [], "d", "crosslign")]
+    assert not [task for task in others if as_mteb(task, [Record(task, "en", "spearman", 0.5, 9)], [], "d")]
 
 
 @pytest.mark.parametrize("task", ["sts12_mteb", "sts13_mteb", "sts14_mteb", "sts15_mteb", "sts16_mteb", "stsb_mteb", "sickr_mteb"])
@@ -84,7 +84,7 @@ def test_english_similarity_is_read_from_mtebs_own_data(task):
     place = catalog["each"]["name"].index(task.removesuffix("_mteb"))
     assert f"mteb/{catalog['each']['repo'][place]}" == metadata.dataset["path"]
     assert catalog["each"]["commit"][place] == FORMS[task].revision == metadata.dataset["revision"]
-    (row,) = as_mteb(task, [Record(task, "en", "spearman", 0.7, 9)], [], "d", "crosslign")["scores"]["test"]
+    (row,) = as_mteb(task, [Record(task, "en", "spearman", 0.7, 9)], [], "d")["scores"]["test"]
     assert (row["hf_subset"], row["main_score"]) == ("default", 0.7)
     assert metadata.main_score == "cosine_spearman"
 
@@ -135,7 +135,7 @@ FORMED = {
 @pytest.mark.parametrize("task", FORMED)
 def test_names_subsets_and_splits_are_those_of_mteb(task):
     records, name, split, subset, metric, value = FORMED[task]
-    result = as_mteb(task, records, ["avg"], "d", "crosslign")
+    result = as_mteb(task, records, ["avg"], "d")
     assert (result["task_name"], list(result["scores"])) == (name, [split])
     (row,) = result["scores"][split]
     assert (row["hf_subset"], row["main_score"], row[metric]) == (subset, value, value)
@@ -185,5 +185,5 @@ def test_weighted_f1_of_tatoeba_is_that_of_scikit_learn():
     cosines = (x / np.linalg.norm(x, axis=1, keepdims=True)) @ (y / np.linalg.norm(y, axis=1, keepdims=True)).T
     wanted = f1_score(np.arange(12), cosines.argmax(1), average="weighted")
     assert next(r.value for r in records if r.metric == "weighted_f1") == pytest.approx(wanted)
-    row = as_mteb("tatoeba", records, [], "d", "crosslign")["scores"]["test"][0]
+    row = as_mteb("tatoeba", records, [], "d")["scores"]["test"][0]
     assert (row["hf_subset"], row["main_score"]) == ("deu-eng", pytest.approx(wanted))
