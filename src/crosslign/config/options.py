@@ -12,6 +12,7 @@ from crosslign.config.entry_keys import options_of
 from crosslign.config.schema import SCHEMAS, check_value, schemas_of, validator
 from crosslign.config.signatures import IMPLEMENTATIONS, Declared, arguments_of
 from crosslign.config.yaml_files import YamlFile
+from crosslign.console import number_of
 from crosslign.errors import InputError
 from crosslign.registry import nearest
 
@@ -67,9 +68,11 @@ class OptionChecker:
             do = own if kind in chosen.get("enum", []) else f"Write kind: {gives}, or choose another reader"
             what = f"the reader {entry['reader']} gives rows of the kind {gives}, not {kind}"
             raise InputError(what, where=self.file.where(("corpora", name, "reader")), do=do)
-        if kind == "bitext" and len(entry["langs"]) != reader.facts.get("languages", len(entry["langs"])):
+        languages = reader.facts.get("languages", len(entry["langs"]))
+        if len(entry["langs"]) != languages and kind != "multiway":  # a multiway corpus may have any number
+            what = f"the reader {entry['reader']} gives {kind} rows of {number_of(languages, 'language')}"
             why = f"found {', '.join(entry['langs']) or 'none'}"
-            raise InputError("a bitext must have two languages", where=self.file.where(("corpora", name, "langs")), why=why)
+            raise InputError(what, where=self.file.where(("corpora", name, "langs")), why=why)
 
 
 def check_call(seam: str, name: str, options: Mapping[str, Any], where: str) -> None:

@@ -24,7 +24,7 @@ def read(files: Mapping[str, Path], corpus: str, langs: Sequence[str], *, skip_b
     Args:
         files: path by catalog name; `en-de.txt` and `muse_en-de.5000.txt` are English to German, a name without a pair takes `langs`.
         corpus: id of the corpus; row ids are `<corpus>:<file>:<line>`.
-        langs: languages to read; files of others are passed over.
+        langs: the two languages to read; files of others are passed over.
         skip_broken: leave out lines that do not have exactly two words, have a NUL or are not UTF-8, instead of refusing them.
 
     Raises:
@@ -34,20 +34,14 @@ def read(files: Mapping[str, Path], corpus: str, langs: Sequence[str], *, skip_b
     yield from tables(_rows(files, corpus, langs, skip_broken), "bitext", columns)
 
 
-def _pair_of(name: str, langs: Sequence[str], corpus: str) -> tuple[str, str]:
+def _pair_of(name: str, langs: Sequence[str]) -> tuple[str, str]:
     found = PAIR_NAME.search(name.rsplit("/", 1)[-1])
-    if found:
-        return found[1], found[2]
-    if len(langs) != 2:
-        raise InputError(
-            f"the languages of {name!r} are unknown", where=corpus, do="Name the file `<from>-<to>.txt`, or give exactly two languages"
-        )
-    return langs[0], langs[1]
+    return (found[1], found[2]) if found else (langs[0], langs[1])
 
 
 def _rows(files: Mapping[str, Path], corpus: str, langs: Sequence[str], skip_broken: bool) -> Iterator[tuple[str, ...]]:
     for name, path in files.items():
-        a_lang, b_lang = _pair_of(name, langs, corpus)
+        a_lang, b_lang = _pair_of(name, langs)
         if a_lang not in langs or b_lang not in langs:
             continue
         for number, text in read_lines(path, broken=left_out if skip_broken else None):

@@ -44,8 +44,6 @@ def read(
     Raises:
         InputError: a side is empty (`file:line`), or the files have unequal numbers of lines (both counts).
     """
-    if len(langs) != 2:
-        raise InputError("a bitext must have two languages", where=corpus, why=f"found {list(langs)}")
     parts = all_parts(files)
     first, second = (part_of(parts, lang, (sides or {}).get(lang, ""), (codes or {}).get(lang, lang), corpus) for lang in langs)
     number = 1

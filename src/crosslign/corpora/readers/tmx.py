@@ -44,10 +44,8 @@ def read(
         member: member of each file that is an archive; all that end in `.tmx` where none is named.
 
     Raises:
-        InputError: not TMX, an entity declaration, bytes that are not text (`file:line`), a bitext without two languages.
+        InputError: not TMX, an entity declaration, bytes that are not text (`file:line`).
     """
-    if kind == "bitext" and len(langs) != 2:
-        raise InputError("a bitext must have two languages", where=corpus, why=f"found {list(langs)}")
     if member is None:
         parts = [part for part in all_parts(files) if not part.member or bare_name(part.member).endswith(".tmx")]
     else:

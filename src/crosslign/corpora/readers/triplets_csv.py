@@ -21,7 +21,7 @@ LABELS = (0.0, 2.0)
 """Class numbers of XNLI of the two rows that a triplet becomes: entailment, contradiction."""
 
 
-@READERS.register(version=1, gives="labelled")
+@READERS.register(version=1, gives="labelled", languages=1)
 def read(
     files: Mapping[str, Path],
     corpus: str,
@@ -46,8 +46,6 @@ def read(
     Raises:
         InputError: a column is missing, a wrong number of columns, an empty sentence, broken quoting (`file:line`).
     """
-    if len(langs) != 1:
-        raise InputError("triplets must have one language", where=corpus, why=f"found {list(langs)}")
     order = ("id", "a_lang", "a_text", "b_lang", "b_text", "label", "group")
     parts = parts_of(files, langs, member, None, corpus)
     rows = (row for part in parts for row in _rows(part, corpus, langs[0], columns, skip_empty, skip_broken))

@@ -14,7 +14,6 @@ from crosslign.corpora.readers._parts import TextFile
 from crosslign.corpora.readers._prose import sentences
 from crosslign.corpora.readers._tables import ROWS, tables
 from crosslign.corpora.readers._xml import Handler, items
-from crosslign.errors import InputError
 from crosslign.files.rows import SCHEMAS, pieces
 from crosslign.options import Positive
 from crosslign.workers import Work, Workers
@@ -31,7 +30,7 @@ LEFTOVERS = ("|", "!", "{", "}", "__")
 """What a line begins with that markup left behind which could not be parsed."""
 
 
-@READERS.register(version=2, gives="mono")
+@READERS.register(version=2, gives="mono", languages=1)
 def read(files: Mapping[str, Path], corpus: str, langs: Sequence[str], *, min_words: Positive = 1, threads: int = 1) -> Iterator[pa.Table]:
     """Yield `mono` rows: the sentences of articles, without redirects, headings, lists, tables, notes and captions.
 
@@ -43,11 +42,9 @@ def read(files: Mapping[str, Path], corpus: str, langs: Sequence[str], *, min_wo
         threads: processes that parse markup, beside this one, which unpacks; the rows are the same.
 
     Raises:
-        InputError: several languages, not XML, an entity declaration, a damaged file.
+        InputError: not XML, an entity declaration, a damaged file.
         ResourceError: one of the processes died.
     """
-    if len(langs) != 1:
-        raise InputError("articles must have one language", where=corpus, why=f"found {list(langs)}")
     articles = (table for name, path in files.items() for table in _articles(TextFile(name, Path(path)), corpus))
     for table in _parsed(articles, corpus, langs[0], min_words, threads):
         yield from pieces(table, ROWS) if table.num_rows else ()

@@ -13,11 +13,10 @@ from crosslign.corpora.readers._parquet import read_texts
 from crosslign.corpora.readers._prose import sentences
 from crosslign.corpora.readers._tables import tables
 from crosslign.corpora.unpacking import AGAIN
-from crosslign.errors import InputError
 from crosslign.options import Len, Positive
 
 
-@READERS.register(version=2, gives="mono")
+@READERS.register(version=2, gives="mono", languages=1)
 def read(
     files: Mapping[str, Path],
     corpus: str,
@@ -36,10 +35,8 @@ def read(
         columns: names of the columns of the article's id and text.
 
     Raises:
-        InputError: several languages, a file that is not Parquet, a column that is missing, or one of texts that holds none.
+        InputError: a file that is not Parquet, a column that is missing, or one of texts that holds none.
     """
-    if len(langs) != 1:
-        raise InputError("articles must have one language", where=corpus, why=f"found {list(langs)}")
     rows = (row for name, path in files.items() for row in _rows(name, Path(path), corpus, langs[0], min_words, columns))
     yield from tables(rows, "mono", ("id", "lang", "text"))
 
