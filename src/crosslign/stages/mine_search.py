@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from crosslign.devices import all_devices
+from crosslign.errors import InputError
+from crosslign.files import read_rows
 from crosslign.jobs.job import Job
 from crosslign.mining.backends import BACKENDS
-from crosslign.mining.lines import with_line
 from crosslign.mining.lists import State
 from crosslign.mining.neighbour_files import FOUND, write_neighbours
 from crosslign.stages import STAGES
@@ -28,9 +30,24 @@ def mine_search(job: Job) -> None:
         try:
             near = search(job.inputs["source"], job.inputs["target"], recipe["k"], devices=devices, state=state, **options)
         except VectorError as error:
-            raise with_line(error, {job.inputs[side]: job.inputs[f"{side}_texts"] for side in ("source", "target")}) from error
+            raise _with_line(error, {job.inputs[side]: job.inputs[f"{side}_texts"] for side in ("source", "target")}) from error
         out["folder"].mkdir(parents=True)
         write_neighbours(out["folder"] / FOUND, near)
         counts.update(
             sources=len(near.forward_indices), targets=len(near.backward_indices), k=near.forward_indices.shape[1], recall=near.recall
         )
+
+
+def _with_line(error: VectorError, texts: Mapping[Path, Path]) -> InputError:
+    """Return the error with the line of the user's file whose vector it is.
+
+    Args:
+        error: names a matrix and a row of it.
+        texts: by matrix, the rows of kind `texts` that it was made of: `text_id` is the line number, the file is called as its side.
+    """
+    rows = next((rows for matrix, rows in texts.items() if matrix.resolve() == Path(error.matrix).resolve()), None)
+    if rows is None:
+        return error
+    line = read_rows(rows)["text_id"][error.row].as_py()
+    where = f"{error.matrix}, row {error.row} (line {line} of the {rows.stem} file)"
+    return InputError(error.what, where=where, do="Remove that line, or encode with another precision")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import shutil
 from collections.abc import Mapping, Sequence
 from math import isfinite
@@ -16,7 +17,6 @@ from crosslign.encoders.encode import Matrix
 from crosslign.encoders.model import Model
 from crosslign.errors import InputError
 from crosslign.files import atomic_folder, sha256_folder, write_json
-from crosslign.files.linked import copy_linked
 from crosslign.objectives.contract import Part
 from crosslign.training.checkpoint import write_system
 from crosslign.training.curve import finite
@@ -193,3 +193,22 @@ class Selection:
             copy_linked(last if step == done else self._place(name, step), out / name)
         missing = sorted(set(self._keeps) - set(self.best))
         write_json(out / "selection.json", {"best": self.best, "looks": self.looks, "without_score": missing})
+
+
+def copy_linked(folder: Path, copy: Path) -> None:
+    """Make a copy of a folder whose files are hard links to the first one's; real copies where there can be no links.
+
+    Only for what is not changed in place: a change would be one of both.
+
+    Args:
+        folder: to copy.
+        copy: the new folder; it may be there, and lacks what it is given.
+    """
+    shutil.copytree(folder, copy, copy_function=_link, dirs_exist_ok=True)
+
+
+def _link(source: str, target: str) -> None:
+    try:
+        os.link(source, target, follow_symlinks=True)
+    except OSError:  # another file system, or one without links
+        shutil.copy2(source, target)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
 import tarfile
 
@@ -12,7 +14,8 @@ import trial
 from crosslign.encoders.model import Model
 from crosslign.errors import InputError
 from crosslign.files import sha256_folder
-from crosslign.training.selection import Selection
+from crosslign.files.walk import disk_below
+from crosslign.training.selection import Selection, copy_linked
 
 LOOKED_AT = {"task": "t", "subset": "s", "metric": "m"}
 OFTEN = [0.5, 0.9, 0.1, 0.2, 0.3, 0.1, 0.1]
@@ -102,3 +105,37 @@ def test_the_best_model_of_every_name_is_checked(tmp_path, damaged):
     (tmp_path / f"{damaged}-{steps[damaged]:08d}" / "weights").write_text("others")
     with pytest.raises(InputError, match=f"the best model by {damaged} differs from the one that was written"):
         selection.check(state)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    inner = tmp_path / "one" / "main"
+    inner.mkdir(parents=True)
+    (inner / "weights").write_bytes(b"123")
+    (tmp_path / "one" / "parts").write_bytes(b"45")
+    return tmp_path / "one"
+
+
+def test_a_copy_shares_its_files_and_outlives_the_first(folder, tmp_path):
+    copy_linked(folder, tmp_path / "two")
+    assert (tmp_path / "two" / "main" / "weights").samefile(folder / "main" / "weights")
+    (folder / "main" / "weights").unlink()
+    assert (tmp_path / "two" / "main" / "weights").read_bytes() == b"123"
+    assert (tmp_path / "two" / "parts").read_bytes() == b"45"
+
+
+def test_files_of_several_names_take_disk_once(folder, tmp_path):
+    copy_linked(folder, tmp_path / "two")
+    (tmp_path / "two" / "own").write_bytes(b"6789")
+    assert disk_below(tmp_path) == 3 + 2 + 4
+    assert disk_below(tmp_path / "none") == 0
+
+
+def test_without_links_it_copies(folder, tmp_path, monkeypatch):
+    def refused(*_, **__):
+        raise OSError(errno.EXDEV, "Invalid cross-device link")
+
+    monkeypatch.setattr(os, "link", refused)
+    copy_linked(folder, tmp_path / "two")
+    assert (tmp_path / "two" / "main" / "weights").read_bytes() == b"123"
+    assert not (tmp_path / "two" / "main" / "weights").samefile(folder / "main" / "weights")
