@@ -1,4 +1,4 @@
-"""The stage of corpora: read a format, filter, sample, write."""
+"""Corpora: read, filtered, sampled, written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stage of evaluation corpora: read one, cut it from corpora or join it from others, write its three tables."""
+"""Evaluation corpora: read, cut from corpora or joined from others, written as three tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stage of examples: build, keep evaluation sentences out, draw samples of what is left, write."""
+"""Training sets: built, without evaluation sentences, sampled from what is left, written."""
 
 from __future__ import annotations
 

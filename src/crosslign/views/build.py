@@ -1,4 +1,4 @@
-"""The stage of views: augmented copies of corpora, streamed from file to file."""
+"""Views: augmented copies of corpora, streamed from file to file."""
 
 from __future__ import annotations
 

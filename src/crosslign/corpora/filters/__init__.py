@@ -108,7 +108,7 @@ class Filter:
     """Whether it costs next to nothing a row, so that rows which are dropped already need not be taken out first."""
 
     drawn = False
-    """Of one that draws first: whether a sample sees to the rows that count as equal, and it looks at named corpora alone."""
+    """Of one that draws first: whether sampling already removes the duplicates that it would drop; it then looks at named corpora alone."""
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
