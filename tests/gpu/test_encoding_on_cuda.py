@@ -94,7 +94,7 @@ READOUT = {"pooling": "mean", "layer": -1, "max_length": 32, "normalise": True, 
 
 @pytest.fixture
 def embed(tiny_encoder, texts, tmp_path):
-    """Encode the text set of all texts; returns the matrix and what was counted."""
+    """Encode the evaluation corpus of all texts; returns the matrix and what was counted."""
     ids = [str(number) for number in range(len(texts))]
     write_rows(tmp_path / "texts.parquet", pa.table({"text_id": ids, "lang": ["en"] * len(ids), "text": texts}), "texts")
 

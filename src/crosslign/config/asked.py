@@ -121,7 +121,7 @@ def _check_members(project: Project, files: Mapping[str, YamlFile]) -> None:
         for keys, subset in named if "languages" not in task else ():
             if subset not in averages and not any(_is_subset(project, entry, subset) for entry in sets):
                 where = where_of(files, "config/tasks.yaml", ("tasks", name, *keys))
-                why = f"its averages are {', '.join(averages) or 'none'}, its text sets {', '.join(task['texts'].values())}"
+                why = f"its averages are {', '.join(averages) or 'none'}, its evaluation corpora {', '.join(task['texts'].values())}"
                 raise InputError(f"{name} has no subset {subset!r}", where=where, why=why)
 
 

@@ -291,7 +291,9 @@ def run_head(project: Project, run: str, text_set: str) -> dict[str, Any]:
         return {}
     if len(outputs) > 1:
         raise InputError(
-            f"tasks need both vectors and logits of {text_set!r}", where="config/tasks.yaml", do="Give each kind of task its own text set"
+            f"tasks need both vectors and logits of {text_set!r}",
+            where="config/tasks.yaml",
+            do="Give each kind of task its own evaluation corpus",
         )
     recipe = {} if is_untrained(project, run) else run_recipe(project, run)
     name = head_of(recipe) if recipe else None

@@ -88,7 +88,7 @@ def _uses(project: Project) -> Iterator[Use]:
 def _role_uses(project: Project, name: str, task: Mapping[str, Any]) -> Iterator[Use]:
     """Yield what a task says of its roles."""
     for key in ("lengths", "prefixes", "splits"):
-        yield from ((FILES["tasks"], ("tasks", name, key, role), f"text set of {name}", role) for role in task.get(key, {}))
+        yield from ((FILES["tasks"], ("tasks", name, key, role), f"role of {name}", role) for role in task.get(key, {}))
     for role, split in task.get("splits", {}).items():
         corpus = task["texts"].get(role, "")
         if len(project.corpora.get(corpus, {}).get("of", [])) > 1:
@@ -126,7 +126,7 @@ def _known(project: Project) -> Mapping[str, Collection[str]]:
         "encoder": project.encoders,
         "readout": [*project.readouts, *_prefixed(project)],
         "prefix of a readout": dict.fromkeys(_prefixed(project).values()),
-        **{f"text set of {name}": task["texts"] for name, task in project.tasks.items()},
+        **{f"role of {name}": task["texts"] for name, task in project.tasks.items()},
         "task": project.tasks,
         "examples": project.examples,
         "system": systems,

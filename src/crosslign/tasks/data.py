@@ -58,13 +58,13 @@ class Items:
         return {item: at for at, item in enumerate(self.ids)}
 
 
-class TextSet:
-    """One evaluation corpus, its items, and the matrix that an encoder made of it.
+class EncodedCorpus:
+    """One evaluation corpus, and its embeddings.
 
     Args:
-        role: role of the set in its task, for messages.
+        role: what it is to its task, for messages.
         evaluation: texts, items and gold.
-        matrix: [rows of texts, d]; may be a memory map.
+        matrix: the embeddings, [rows of texts, d]; may be a memory map.
 
     Raises:
         InputError: the matrix has more or fewer rows than the texts.
@@ -118,7 +118,7 @@ class TextSet:
         items = Items(ids, rows, chosen["label"], chosen["group"], [self._langs[row] for row in rows], clusters)
         if roles is not None and len(items.position) < len(ids):
             twice = next(item for at, item in enumerate(ids) if items.position[item] != at)
-            raise InputError(f"two items have the id {twice[1]!r}", where=f"text set {self.role!r}, subset {subset!r}")
+            raise InputError(f"two items have the id {twice[1]!r}", where=f"evaluation corpus {self.role!r}, subset {subset!r}")
         return items
 
     def links(self, subset: str, left: Items, right: Items) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -134,7 +134,7 @@ class TextSet:
             for at, items, column in zip(positions, (left, right), ("left", "right"), strict=True):
                 item = (split, rows[column][number])
                 if item not in items.position:
-                    where = f"text set {self.role!r}, subset {subset!r}, gold line {number + 1}"
+                    where = f"evaluation corpus {self.role!r}, subset {subset!r}, gold line {number + 1}"
                     raise InputError(f"gold names an item that does not exist: {item[1]!r}", where=where)
                 at.append(items.position[item])
         scores = np.array([np.nan if score is None else score for score in rows["score"]], dtype=np.float64)
@@ -194,22 +194,22 @@ class TaskData:
     """
 
     name: str
-    sets: Mapping[str, TextSet]
+    sets: Mapping[str, EncodedCorpus]
     averages: Averages
     machine: Machine = ONE_THREAD
 
-    def set(self, *roles: str) -> TextSet | None:
+    def set(self, *roles: str) -> EncodedCorpus | None:
         """Return the evaluation corpus of the first of these roles that the task has, or None."""
         return next((self.sets[role] for role in roles if role in self.sets), None)
 
-    def only_set(self) -> TextSet:
+    def only_set(self) -> EncodedCorpus:
         """Return the one evaluation corpus of a task that has one.
 
         Raises:
             InputError: the task has more or fewer.
         """
         if len(self.sets) != 1:
-            raise InputError(f"this scorer needs one text set, not {len(self.sets)}", where=f"task {self.name!r}")
+            raise InputError(f"this scorer needs one evaluation corpus, not {len(self.sets)}", where=f"task {self.name!r}")
         return next(iter(self.sets.values()))
 
 

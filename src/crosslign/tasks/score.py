@@ -20,7 +20,7 @@ from crosslign.errors import InputError
 from crosslign.files import read_json, write_json, write_rows
 from crosslign.files.rows import SCHEMAS
 from crosslign.tasks import SCORERS
-from crosslign.tasks.data import ONE_THREAD, Averages, Machine, TaskData, TextSet, members
+from crosslign.tasks.data import ONE_THREAD, Averages, EncodedCorpus, Machine, TaskData, members
 from crosslign.tasks.measures import Measure, interval
 from crosslign.tasks.records import Record, bounds_of, check_value
 from crosslign.vectors import VectorError, open_vectors
@@ -154,7 +154,9 @@ def score_with_resamples(
     """
     splits = task.get("splits", {})
     sets = {role: sets[role].one_split(splits[role]) if role in splits else sets[role] for role in outputs}
-    data = TaskData(name, {role: TextSet(role, sets[role], outputs[role]) for role in sorted(outputs)}, task.get("averages", {}), machine)
+    data = TaskData(
+        name, {role: EncodedCorpus(role, sets[role], outputs[role]) for role in sorted(outputs)}, task.get("averages", {}), machine
+    )
     measures = checked_measures(task["scorer"], SCORERS.get(task["scorer"], where=f"task {name!r}")(data, **options_of("tasks", task)))
     measures += averages_of(measures, data.averages)
     main = task["main"]

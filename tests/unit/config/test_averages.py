@@ -52,9 +52,9 @@ def test_an_average_over_one_of_two_columns_of_a_name_is_refused(loaded, monkeyp
     [
         (
             {"splits": {"tset": "devtest"}},
-            "tasks.flores200.splits.tset: unknown text set of flores200 'tset'; allowed: test; did you mean 'test'",
+            "tasks.flores200.splits.tset: unknown role of flores200 'tset'; allowed: test; did you mean 'test'",
         ),
-        ({"lengths": {"tset": 8}}, "unknown text set of flores200 'tset'"),
+        ({"lengths": {"tset": 8}}, "unknown role of flores200 'tset'"),
         ({"averages": {"tail": {"all_but": ["head"]}, "head": {"all_but": ["tail"]}}}, "averages of flores200: 'tail' is made from itself"),
         ({"languages": {"tail": {"all_but": ["tail"]}}}, "languages of flores200: 'tail' is made from itself"),
         ({"averages": {"deu_Latn": ["deu_Latn", "fra_Latn"]}}, "averages of flores200: 'deu_Latn' is made from itself"),

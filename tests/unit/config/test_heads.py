@@ -1,4 +1,4 @@
-"""Which runs give logits on which text sets, and what a table says where none can."""
+"""Which runs give logits on which evaluation corpora, and what a table says where none can."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -212,8 +212,8 @@ LAREQA = "lengths: {queries: 96, candidates: 256}, prefixes: {queries: query,"
 @pytest.mark.parametrize(
     ("file", "old", "new", "message"),
     [
-        ("tasks.yaml", LAREQA, LAREQA.replace("queries: 96", "question: 96"), "unknown text set of lareqa 'question'"),
-        ("tasks.yaml", LAREQA, LAREQA.replace("queries: query", "question: query"), "unknown text set of lareqa 'question'"),
+        ("tasks.yaml", LAREQA, LAREQA.replace("queries: 96", "question: 96"), "unknown role of lareqa 'question'"),
+        ("tasks.yaml", LAREQA, LAREQA.replace("queries: query", "question: query"), "unknown role of lareqa 'question'"),
         ("tasks.yaml", LAREQA, LAREQA.replace("queries: query", "queries: qeury"), "unknown prefix of a readout 'qeury'"),
         ("encoders.yaml", "  mean_t64: {", "  e5_query_passage: {", "two readouts have the name 'e5_query_passage'"),
         ("encoders.yaml", "{query: ", "{t5: ", "does not match"),  # `e5_query_t5` is `e5_query` with 5 tokens

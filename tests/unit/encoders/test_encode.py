@@ -1,4 +1,4 @@
-"""Encoding: order, batches, memory, refusals, and the matrix of a text set."""
+"""Encoding: order, batches, memory, refusals, and the matrix of an evaluation corpus."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def test_scores_of_another_group_need_no_lineage(results):
 
 
 def test_scores_of_another_group_do_not_hang_on_what_lies_here(results):
-    """They came with lineage; the text set of that name here is another one, and the vectors stayed there."""
+    """They came with lineage; the evaluation corpus of that name here is another one, and the vectors stayed there."""
     other, corpus = results / "scores/theirs/last/mean/task.json", results / "corpora/own/texts.parquet"
     corpus.parent.mkdir(parents=True, exist_ok=True)
     corpus.write_text("theirs")

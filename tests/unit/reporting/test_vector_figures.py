@@ -16,7 +16,7 @@ from crosslign.reporting.figures._draw import draw
 
 @pytest.fixture
 def inputs(tmp_path):
-    """Write a text set and one matrix, and return what a figure is given."""
+    """Write an evaluation corpus and one matrix, and return what a figure is given."""
 
     def make(builder, vectors):
         evaluation = builder.build()

@@ -65,7 +65,7 @@ def train(tiny_encoder, rows, tmp_path):
 
 
 def text_set(folder, rows):
-    """Write the rows' pairs as a text set whose items carry the labels."""
+    """Write the rows' pairs as an evaluation corpus whose items carry the labels."""
     builder = EvaluationBuilder("pairs")
     for row in rows:
         builder.item(row["id"], "en", "pair", row["a_lang"], row["a_text"], pair_text=row["b_text"], label=row["label"], group=row["group"])

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from crosslign.errors import InputError
-from crosslign.tasks.data import Items, TaskData, TextSet
+from crosslign.tasks.data import EncodedCorpus, Items, TaskData
 
 
 def classes(items: Items, task: str, subset: str) -> np.ndarray:
@@ -27,7 +27,7 @@ def classes(items: Items, task: str, subset: str) -> np.ndarray:
     return np.array([label[0] for label in items.labels if label], dtype=np.int64)
 
 
-def sides(task: TaskData) -> tuple[TextSet, TextSet, tuple[str | None, str | None]]:
+def sides(task: TaskData) -> tuple[EncodedCorpus, EncodedCorpus, tuple[str | None, str | None]]:
     """Return what teaches, what is asked, and the split of each: the evaluation corpora `train` and `test`, or two splits of a single set.
 
     Raises:
@@ -35,7 +35,7 @@ def sides(task: TaskData) -> tuple[TextSet, TextSet, tuple[str | None, str | Non
     """
     train, test = task.set("train"), task.set("test")
     if test is None:
-        raise InputError("no text set of role test", where=f"tasks.{task.name}.texts", why=f"roles are {sorted(task.sets)}")
+        raise InputError("no evaluation corpus of role test", where=f"tasks.{task.name}.texts", why=f"roles are {sorted(task.sets)}")
     return (test, test, ("train", "test")) if train is None else (train, test, (None, None))
 
 

@@ -6,10 +6,10 @@ import numpy as np
 
 from crosslign.console import number_of
 from crosslign.errors import InputError
-from crosslign.tasks.data import Items, TextSet
+from crosslign.tasks.data import EncodedCorpus, Items
 
 
-def logits_of(data: TextSet, items: Items, where: str) -> np.ndarray:
+def logits_of(data: EncodedCorpus, items: Items, where: str) -> np.ndarray:
     """Return the logits of each item: float64 [n, classes].
 
     Raises:

@@ -10,7 +10,7 @@ from crosslign.mining.dedup import Dedup, Unified, unify
 from crosslign.mining.knn import neighbours
 from crosslign.mining.lists import Neighbours, State
 from crosslign.mining.margin import Margin, Retrieval, mine
-from crosslign.tasks.data import Machine, TextSet
+from crosslign.tasks.data import EncodedCorpus, Machine
 from crosslign.tasks.measures import Bootstrap, summed
 from crosslign.threads import torch_threads
 from crosslign.vectors import blocks
@@ -34,7 +34,7 @@ class Split:
     targets: np.ndarray
 
     @classmethod
-    def of(cls, data: TextSet, subset: str) -> Split:
+    def of(cls, data: EncodedCorpus, subset: str) -> Split:
         """Read a split from its evaluation corpus."""
         left, right, sources, targets, _ = data.linked(subset)
         return cls(left.rows, right.rows, sources, targets)
@@ -125,7 +125,7 @@ class EqualSentences:
         return found, values
 
 
-def search(data: TextSet, split: Split, k: int, machine: Machine, name: str) -> Neighbours:
+def search(data: EncodedCorpus, split: Split, k: int, machine: Machine, name: str) -> Neighbours:
     """Find the nearest neighbours of a split's distinct sentences.
 
     Args:

@@ -10,7 +10,7 @@ from crosslign.errors import InputError
 from crosslign.mining.knn import neighbours
 from crosslign.options import Natural, Positive
 from crosslign.tasks import SCORERS
-from crosslign.tasks.data import LEFT, RIGHT, Items, TaskData, TextSet
+from crosslign.tasks.data import LEFT, RIGHT, EncodedCorpus, Items, TaskData
 from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure
 
 QUERIES, CANDIDATES = ("queries", "questions", "test"), ("candidates", "queries", "questions", "test")
@@ -30,7 +30,7 @@ def average_precision(task: TaskData, *, cutoff: Positive = 20, resamples: Natur
     """
     queries, pool = task.set(*QUERIES), task.set(*CANDIDATES)
     if queries is None or pool is None:
-        raise InputError("no text set of role queries", where=f"tasks.{task.name}.texts", why=f"roles are {sorted(task.sets)}")
+        raise InputError("no evaluation corpus of role queries", where=f"tasks.{task.name}.texts", why=f"roles are {sorted(task.sets)}")
     candidates, bootstrap = pool.items(roles=RIGHT), Bootstrap(task.name, resamples, seed)
     asked = {subset: items for subset in queries.subsets if len(items := queries.items(subset, LEFT))}
     links = {subset: queries.links(subset, items, candidates)[:2] for subset, items in asked.items()}
@@ -48,7 +48,7 @@ def average_precision(task: TaskData, *, cutoff: Positive = 20, resamples: Natur
             yield Measure(subset, f"{metric}_at_{cutoff}", float(values.mean()), len(values), resamples=drawn)
 
 
-def _rankings(queries: TextSet, pool: TextSet, asked: Sequence[Items], candidates: Items, cutoff: int) -> list[np.ndarray]:
+def _rankings(queries: EncodedCorpus, pool: EncodedCorpus, asked: Sequence[Items], candidates: Items, cutoff: int) -> list[np.ndarray]:
     """Return for each group of queries its nearest candidates: int64 [n, cutoff] each."""
     if not asked:
         return []

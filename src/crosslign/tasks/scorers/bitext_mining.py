@@ -13,7 +13,7 @@ from crosslign.mining.margin import Margin, Retrieval
 from crosslign.mining.threshold import Ties, best_threshold, extract
 from crosslign.options import MinLen, Natural, Positive, Schema
 from crosslign.tasks import SCORERS
-from crosslign.tasks.data import Machine, TaskData, TextSet
+from crosslign.tasks.data import EncodedCorpus, Machine, TaskData
 from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure, centred
 from crosslign.tasks.records import ThresholdFrom
 from crosslign.tasks.scorers._mined import Mined, Split, judge, nearest_item_scores, of_items, resampled_item_scores, search, unify_split
@@ -96,7 +96,9 @@ def bitext_mining(
 class _Candidates:
     """Candidates of the splits of one language pair, each searched once."""
 
-    def __init__(self, sets: Mapping[str, TextSet], subset: str, k: int, margin: Margin, retrieval: Retrieval, machine: Machine) -> None:
+    def __init__(
+        self, sets: Mapping[str, EncodedCorpus], subset: str, k: int, margin: Margin, retrieval: Retrieval, machine: Machine
+    ) -> None:
         self.sets, self.subset = sets, subset
         self._k, self._margin, self._retrieval, self._machine = k, margin, retrieval, machine
         self._splits = {role: Split.of(data, subset) for role, data in sets.items()}

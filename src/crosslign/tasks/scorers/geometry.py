@@ -9,7 +9,7 @@ import numpy as np
 
 from crosslign.options import Natural, Schema
 from crosslign.tasks import SCORERS
-from crosslign.tasks.data import Averages, TaskData, TextSet, members
+from crosslign.tasks.data import Averages, EncodedCorpus, TaskData, members
 from crosslign.tasks.measures import Bootstrap, Measure, centred
 from crosslign.tasks.scorers._gaussians import diagonal_kl, full_kl, kl_gradients, mean_symmetric
 from crosslign.vectors import blocks, normalised
@@ -84,7 +84,7 @@ def _values(space: _Space, langs: Sequence[str], kl: Sequence[Variant], bootstra
 class _Space:
     """Vectors of one evaluation corpus by language, read one language at a time."""
 
-    def __init__(self, data: TextSet) -> None:
+    def __init__(self, data: EncodedCorpus) -> None:
         self._data = data
         items = data.items()
         rows: dict[str, list[int]] = {}

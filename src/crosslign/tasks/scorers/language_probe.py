@@ -9,7 +9,7 @@ import numpy as np
 
 from crosslign.options import MinLen, Natural, Positive, Schema
 from crosslign.tasks import SCORERS
-from crosslign.tasks.data import TaskData, TextSet
+from crosslign.tasks.data import EncodedCorpus, TaskData
 from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure
 from crosslign.tasks.scorers._labels import first_of_each, sides, stops_counted
 from crosslign.vectors import finite
@@ -60,7 +60,7 @@ def language_probe(
             yield Measure(name, "accuracy", float(right.mean()), len(right), protocol=protocol, resamples=bootstrap.mean(right))
 
 
-def _balanced(data: TextSet, langs: Sequence[str], split: str | None) -> tuple[np.ndarray, np.ndarray]:
+def _balanced(data: EncodedCorpus, langs: Sequence[str], split: str | None) -> tuple[np.ndarray, np.ndarray]:
     """Return vectors, float64, and the number of each one's language in `langs`."""
     items = data.items(split=split)
     _, first = np.unique(items.rows, return_index=True)
