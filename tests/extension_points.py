@@ -9,7 +9,7 @@ from crosslign.objectives import OBJECTIVES, PARTS
 from crosslign.tasks import SCORERS
 from crosslign.views import TRANSLATORS, VIEWS
 
-SEAMS = {
+POINTS = {
     "readers": READERS,
     "evaluations": EVALUATIONS,
     "filters": FILTERS,

@@ -290,7 +290,7 @@ class ObjectiveLoss(nn.Module):
 
 def _check_keys(section: str, entry: Mapping[str, Any]) -> None:
     """Refuse a term or a part that has no place in this trainer, a key of it, or a value that an option cannot have."""
-    key, seam = {"terms": ("objective", "objectives"), "parts": ("kind", "parts")}[section]
+    key, point = {"terms": ("objective", "objectives"), "parts": ("kind", "parts")}[section]
     if not isinstance(entry, Mapping) or key not in entry:
         do = "Write {'objective': name, …} for a term, {'kind': name, …} for a part"
         raise InputError("neither a term nor a part", where="ObjectiveLoss", why=f"found {entry!r:.80}", do=do)
@@ -302,7 +302,7 @@ def _check_keys(section: str, entry: Mapping[str, Any]) -> None:
     write, values, why = HERE.get(name, ("", {}, ""))
     if values and not entry.get("part") and all(entry.get(option) not in allowed for option, allowed in values.items()):
         raise InputError(f"{name} needs {write} here", where=where, why=why)
-    check_call(seam, name, options_of(section, entry), where)
+    check_call(point, name, options_of(section, entry), where)
     if section == "terms":
         check_weight(entry, where)
 

@@ -346,8 +346,8 @@ from crosslign.corpora import EVALUATIONS, READERS, Given
 from crosslign.encoders.formats import FORMATS
 from crosslign.errors import InputError
 name, files = sys.argv[1], {{Path(path).name.removesuffix('.packed.gz'): Path(path) for path in sys.argv[2:]}}
-seam = next(seam for seam in (READERS, EVALUATIONS, FORMATS) if name in seam.names())
-read = seam.get(name)
+point = next(point for point in (READERS, EVALUATIONS, FORMATS) if name in point.names())
+read = point.get(name)
 calls = {{
     'bucc': lambda: read(Given(files, {{}}, 'demo', ['de', 'en'], None, 0), split='training'),
     'sts_tsv': lambda: read(Given(files, {{}}, 'demo', ['en', 'de'], None, 0), pairs=['en-en', 'en-de']),

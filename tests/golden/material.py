@@ -180,18 +180,18 @@ def behind_corpora(names) -> set[str]:
     return found
 
 
-def cover(seam, entries, kept):
+def cover(point, entries, kept):
     """Return few of many entries that together have every value of every option that any of them has.
 
     Args:
-        seam: of the implementations.
+        point: of the implementations.
         entries: (implementation, name, options) each.
-        kept: (`seam/implementation`, name) of what is kept: these come first, so that another paper changes none.
+        kept: (`point/implementation`, name) of what is kept: these come first, so that another paper changes none.
     """
     chosen, seen = [], set()
-    for implementation, name, options in sorted(entries, key=lambda one: (f"{seam}/{one[0]}", one[1]) not in kept):
+    for implementation, name, options in sorted(entries, key=lambda one: (f"{point}/{one[0]}", one[1]) not in kept):
         values = {(implementation, key, "" if key in NAMES else digest(value)) for key, value in {**options, "": None}.items()}
-        if (f"{seam}/{implementation}", name) in kept or values - seen:
+        if (f"{point}/{implementation}", name) in kept or values - seen:
             chosen.append((implementation, name, options))
             seen |= values
     return chosen

@@ -44,11 +44,11 @@ class OptionChecker:
     def __init__(self, file: YamlFile) -> None:
         self.file = file
 
-    def check(self, seam: str, name: str, options: Any, keys: Sequence[str | int], named_at: Sequence[str | int] | None = None) -> None:
-        """Check that `name` is an implementation of `seam` and that it takes these options; both keys are for messages."""
-        allowed = IMPLEMENTATIONS[seam]
+    def check(self, point: str, name: str, options: Any, keys: Sequence[str | int], named_at: Sequence[str | int] | None = None) -> None:
+        """Check that `name` is an implementation of `point` and that it takes these options; both keys are for messages."""
+        allowed = IMPLEMENTATIONS[point]
         if name not in allowed:
-            kind = seam.replace("_", " ").rstrip("s")
+            kind = point.replace("_", " ").rstrip("s")
             raise InputError(f"unknown {kind} {name!r}", where=self.file.where(named_at or keys), why=nearest(name, list(allowed)))
         if not isinstance(options, Mapping):
             do = f"Write {name}: {{}} or name an option: {', '.join(allowed[name].options)}"
@@ -75,10 +75,10 @@ class OptionChecker:
             raise InputError(what, where=self.file.where(("corpora", name, "langs")), why=why)
 
 
-def check_call(seam: str, name: str, options: Mapping[str, Any], where: str) -> None:
+def check_call(point: str, name: str, options: Mapping[str, Any], where: str) -> None:
     """Check options that a program gives as if they stood in a file; None is an option that is left out, a tuple a list."""
     given = {key: _as_in_a_file(value) for key, value in options.items() if value is not None}
-    OptionChecker(YamlFile(Path(where), None, {})).check(seam, name, given, ())
+    OptionChecker(YamlFile(Path(where), None, {})).check(point, name, given, ())
 
 
 def check_weight(entry: Mapping[str, Any], where: str) -> None:
@@ -131,10 +131,10 @@ def _as_in_a_file(value: Any) -> Any:
 def check_corpora(checker: OptionChecker, corpora: Mapping[str, Any]) -> None:
     """Check readers, evaluation readers and filters of a catalog."""
     for name, entry in corpora.items():
-        seam = "evaluations" if entry["kind"] == "evaluation" else "readers"
+        point = "evaluations" if entry["kind"] == "evaluation" else "readers"
         if "reader" in entry:
-            checker.check(seam, entry["reader"], entry.get("options", {}), ("corpora", name, "options"), ("corpora", name, "reader"))
-        if seam == "readers":
+            checker.check(point, entry["reader"], entry.get("options", {}), ("corpora", name, "options"), ("corpora", name, "reader"))
+        if point == "readers":
             checker.check_reader(name, entry)
         for index, step in enumerate(entry.get("filters", [])):
             ((rule, options),) = step.items()
@@ -158,9 +158,9 @@ def _recipes(paper: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, 
 
 def check_paper(checker: OptionChecker, paper: Mapping[str, Any]) -> None:
     """Check builders, parts and objectives of a paper's file."""
-    for section, seam in (("views", "views"), ("examples", "example_builders")):
+    for section, point in (("views", "views"), ("examples", "example_builders")):
         for name, entry in paper.get(section, {}).items():
-            checker.check(seam, entry["builder"], options_of(section, entry), (section, name), (section, name, "builder"))
+            checker.check(point, entry["builder"], options_of(section, entry), (section, name), (section, name, "builder"))
             for translator, options in entry.get("translator", {}).items():
                 given = {} if options is None else options
                 checker.check("translators", translator, given, (section, name, "translator", translator))

@@ -153,14 +153,14 @@ def use_plugins(root: Path, folders: Sequence[str]) -> list[Plugin]:
 
 def _use(plugins: Iterable[Plugin]) -> None:
     """Add the modules of plugins to the library's; refuse one of a name that is taken."""
-    taken = {(seam, name) for seam in REGISTRIES.values() for name in IMPLEMENTATIONS[seam]}
+    taken = {(point, name) for point in REGISTRIES.values() for name in IMPLEMENTATIONS[point]}
     files: dict[str, Path] = {}
-    for (seam, name), path in (module for plugin in plugins for module in plugin.modules.items()):
-        if (seam, name) in taken:
-            why = f"the library or another plugin has this name among its {seam}"
+    for (point, name), path in (module for plugin in plugins for module in plugin.modules.items()):
+        if (point, name) in taken:
+            why = f"the library or another plugin has this name among its {point}"
             raise InputError(f"the name {name!r} is taken", where=str(path), why=why, do="Rename the module")
-        taken.add((seam, name))
-        files[IMPLEMENTATIONS[seam].module(name)] = path.absolute()
+        taken.add((point, name))
+        files[IMPLEMENTATIONS[point].module(name)] = path.absolute()
     use_modules(files)
 
 
@@ -189,6 +189,6 @@ def with_rows(plugins: Sequence[Plugin], joined: Mapping[str, dict[str, Any]], e
 
 def note_of(plugin: Plugin, lacking: Sequence[str] = ()) -> str:
     """Return what a run says of a plugin: its file, what it implements in which version, and the systems for lack of which it has none."""
-    made = [f"{name}@{version_of(IMPLEMENTATIONS[seam].module(name))}" for seam, name in plugin.modules]
+    made = [f"{name}@{version_of(IMPLEMENTATIONS[point].module(name))}" for point, name in plugin.modules]
     without = f"; without its systems, which are like {', '.join(lacking)} of papers outside this run" if lacking else ""
     return f"plugin {plugin.file.path}" + (f": {' '.join(made)}" if made else "") + without

@@ -209,7 +209,7 @@ def check_recipes(project: Project, files: Mapping[str, YamlFile]) -> None:
     Raises:
         InputError: file, key, what is wrong and what there is instead.
     """
-    objectives, kinds, builders = (IMPLEMENTATIONS[seam] for seam in ("objectives", "parts", "example_builders"))
+    objectives, kinds, builders = (IMPLEMENTATIONS[point] for point in ("objectives", "parts", "example_builders"))
     _check_kinds(project, files, builders)
     for section in ("systems", "finetunes"):
         for name in getattr(project, section):

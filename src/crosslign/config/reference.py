@@ -105,10 +105,10 @@ def _lines(schema: Mapping[str, Any], schemas: Mapping[str, Any], here: str, dep
     return lines
 
 
-def _explained(seam: str, name: str) -> dict[str, Any]:
+def _explained(point: str, name: str) -> dict[str, Any]:
     """Return the schema of an implementation's options with the words of its docstring for it and for each option."""
-    what, _, rest = docstring(seam, name).partition("\n\n")
-    schema = IMPLEMENTATIONS[seam][name].schema
+    what, _, rest = docstring(point, name).partition("\n\n")
+    schema = IMPLEMENTATIONS[point][name].schema
     arguments = rest.partition("Args:\n")[2].split("\n\n")[0]
     words = {}
     for names, text in re.findall(r"^ {4}(\w+(?:, \w+)*): ((?:.|\n(?= {8}))*)", arguments, flags=re.MULTILINE):
@@ -128,11 +128,11 @@ def reference(folder: Path) -> str:
     Args:
         folder: the schemas.
     """
-    seams = {
-        seam: {"type": "object", "description": text, "properties": {name: _explained(seam, name) for name in IMPLEMENTATIONS[seam]}}
-        for seam, text in OPTIONS.items()
+    points = {
+        point: {"type": "object", "description": text, "properties": {name: _explained(point, name) for name in IMPLEMENTATIONS[point]}}
+        for point, text in OPTIONS.items()
     }
-    schemas = {**schemas_of(folder), "options": {"title": "Options of implementations", "properties": seams}}
+    schemas = {**schemas_of(folder), "options": {"title": "Options of implementations", "properties": points}}
     parts, seen = [INTRODUCTION], {"None": ""}
     for name in FILES:
         parts.append(f"\n## {schemas[name]['title']}\n\n" + "\n".join(_lines(schemas[name], schemas, name, 0, seen)) + "\n")

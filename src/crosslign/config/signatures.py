@@ -63,8 +63,8 @@ class Declared:
 class Implementations(Mapping[str, Declared]):
     """The implementations of one extension point by name, plugins' among them; each is read when asked for."""
 
-    def __init__(self, seam: str) -> None:
-        self.seam, self.package = seam, f"crosslign.{PACKAGES[seam]}"
+    def __init__(self, point: str) -> None:
+        self.point, self.package = point, f"crosslign.{PACKAGES[point]}"
 
     def module(self, name: str) -> str:
         """Return the dotted name of an implementation's module."""
@@ -73,7 +73,7 @@ class Implementations(Mapping[str, Declared]):
     def __getitem__(self, name: str) -> Declared:
         if name not in self:
             raise KeyError(name)
-        return _declared(outline_of(self.module(name)), self.module(name), self.seam in POSITIONAL)
+        return _declared(outline_of(self.module(name)), self.module(name), self.point in POSITIONAL)
 
     def __contains__(self, name: object) -> bool:
         return name in names_in(self.package)
@@ -85,7 +85,7 @@ class Implementations(Mapping[str, Declared]):
         return len(names_in(self.package))
 
 
-IMPLEMENTATIONS: Mapping[str, Implementations] = {seam: Implementations(seam) for seam in PACKAGES}
+IMPLEMENTATIONS: Mapping[str, Implementations] = {point: Implementations(point) for point in PACKAGES}
 
 
 @functools.cache
@@ -107,9 +107,9 @@ def arguments_of(module: str, name: str) -> Mapping[str, Mapping[str, Any]]:
     }
 
 
-def docstring(seam: str, name: str) -> str:
+def docstring(point: str, name: str) -> str:
     """Return the docstring of an implementation."""
-    return ast.get_docstring(registered(IMPLEMENTATIONS[seam].module(name))) or ""
+    return ast.get_docstring(registered(IMPLEMENTATIONS[point].module(name))) or ""
 
 
 @functools.cache

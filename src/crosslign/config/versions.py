@@ -39,8 +39,8 @@ def _implementations(rule: str, recipe: Any, tasks: Mapping[str, Any]) -> Named:
         case "prepare_encoder":
             yield "encoders.formats", entry.get("format", "transformers_folder")
         case "build_corpus" | "filter_shards" | "build_evaluation":
-            seam = "evaluations" if rule == "build_evaluation" else "readers"
-            yield from ((f"corpora.{seam}", reader) for reader in filter(None, [reader_of(entry)]))
+            point = "evaluations" if rule == "build_evaluation" else "readers"
+            yield from ((f"corpora.{point}", reader) for reader in filter(None, [reader_of(entry)]))
             yield from _filters(entry)
         case "build_view":
             yield "views.builders", entry["builder"]
@@ -75,7 +75,7 @@ def code_behind(rule: str, recipe: Any, tasks: Mapping[str, Any] | None = None) 
     """
     found = dict.fromkeys(_implementations(rule, recipe, tasks or {}))
     often = Counter(name for _, name in found)
-    named = {(f"{seam.split('.')[-1]}.{name}" if often[name] > 1 else name): f"crosslign.{seam}.{name}" for seam, name in found}
+    named = {(f"{point.split('.')[-1]}.{name}" if often[name] > 1 else name): f"crosslign.{point}.{name}" for point, name in found}
     return {rule: f"crosslign.stages.{rule}", **named}
 
 

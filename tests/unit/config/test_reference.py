@@ -4,7 +4,7 @@ import inspect
 import re
 from pathlib import Path
 
-from extension_points import SEAMS
+from extension_points import POINTS
 
 from crosslign.config.entry_keys import TRAIN_DEFAULTS
 from crosslign.config.reference import reference
@@ -27,7 +27,7 @@ def test_every_key_is_explained():
 
 def test_options_are_explained_by_what_implements_them():
     page = (ROOT / "config" / "README.md").read_text(encoding="utf-8")
-    assert {seam: f"crosslign.{package}" for seam, package in PACKAGES.items()} == {seam: SEAMS[seam].package for seam in SEAMS}
+    assert {point: f"crosslign.{package}" for point, package in PACKAGES.items()} == {point: POINTS[point].package for point in POINTS}
     line = next(line for line in page.splitlines() if line.startswith("    - `exclude_whitespace`"))
     described = inspect.getdoc(FILTERS.get("alphabet_ratio")).split("exclude_whitespace: ")[1].splitlines()[0]
     assert line == f"    - `exclude_whitespace` (boolean, default false): {described}"

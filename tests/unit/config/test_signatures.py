@@ -4,7 +4,7 @@ import inspect
 import typing
 
 import pytest
-from extension_points import SEAMS
+from extension_points import POINTS
 from pydantic import TypeAdapter
 
 from crosslign import options
@@ -14,35 +14,35 @@ from crosslign.errors import InputError
 from crosslign.mining.margin import MARGINS, RETRIEVALS
 from crosslign.registry import use_modules
 
-EACH = [(seam, name) for seam in SEAMS for name in IMPLEMENTATIONS[seam]]
+EACH = [(point, name) for point in POINTS for name in IMPLEMENTATIONS[point]]
 OWN = {"default", "part", "title"}
 GIVEN = {"threads"}
 """What a stage gives, and no configuration."""
 
 
-def parameters_of(seam, name):
+def parameters_of(point, name):
     """Return the parameters that are options, and their types."""
-    entry = SEAMS[seam].get(name)
+    entry = POINTS[point].get(name)
     function = entry.__init__ if isinstance(entry, type) else entry
     if function is object.__init__ or "Module" in function.__qualname__:
         return {}, {}
     kinds = {inspect.Parameter.KEYWORD_ONLY}
-    if seam in ("parts", "objectives"):
+    if point in ("parts", "objectives"):
         kinds |= {inspect.Parameter.POSITIONAL_OR_KEYWORD}
     found = {p.name: p for p in inspect.signature(function).parameters.values() if p.kind in kinds and p.name not in GIVEN | {"self"}}
     return found, typing.get_type_hints(function, include_extras=True)
 
 
-@pytest.mark.parametrize(("seam", "name"), EACH)
-def test_options_and_defaults_are_those_of_the_code(seam, name):
-    declared, (found, _) = IMPLEMENTATIONS[seam][name], parameters_of(seam, name)
+@pytest.mark.parametrize(("point", "name"), EACH)
+def test_options_and_defaults_are_those_of_the_code(point, name):
+    declared, (found, _) = IMPLEMENTATIONS[point][name], parameters_of(point, name)
     assert list(declared.options) == list(found)
     assert set(declared.schema["required"]) == {one.name for one in found.values() if one.default is inspect.Parameter.empty}
     for key, one in found.items():
         default = list(one.default) if isinstance(one.default, tuple) else one.default
         assert declared.options[key].get("default") == (None if default in (inspect.Parameter.empty, [], "") else default)
-    if seam == "objectives":
-        assert declared.facts["shape"] == SEAMS[seam].get(name).shape
+    if point == "objectives":
+        assert declared.facts["shape"] == POINTS[point].get(name).shape
 
 
 def plain(schema):
@@ -63,10 +63,10 @@ def plain(schema):
     return {key: value for key, value in schema.items() if key not in ("propertyNames", "additionalProperties") or value not in (True, {})}
 
 
-@pytest.mark.parametrize(("seam", "name"), EACH)
-def test_types_are_what_pydantic_reads(seam, name, monkeypatch):
+@pytest.mark.parametrize(("point", "name"), EACH)
+def test_types_are_what_pydantic_reads(point, name, monkeypatch):
     monkeypatch.setattr(options.Schema, "__get_pydantic_json_schema__", with_keywords, raising=False)
-    declared, (found, types) = IMPLEMENTATIONS[seam][name], parameters_of(seam, name)
+    declared, (found, types) = IMPLEMENTATIONS[point][name], parameters_of(point, name)
     for key, one in found.items():
         theirs = TypeAdapter(types[key]).json_schema()
         if one.default is None:  # left out, not null
@@ -84,10 +84,10 @@ def with_keywords(self, core, handler):
 
 def test_every_reference_is_there():
     known = schemas_of(SCHEMAS)["common"]["$defs"]
-    for seam, name in EACH:
-        text = str(IMPLEMENTATIONS[seam][name].schema)
+    for point, name in EACH:
+        text = str(IMPLEMENTATIONS[point][name].schema)
         assert all(ref.split("'")[0] in known for ref in text.split("common.yaml#/$defs/")[1:])
-        validator(IMPLEMENTATIONS[seam][name].schema, SCHEMAS).check_schema(IMPLEMENTATIONS[seam][name].schema)
+        validator(IMPLEMENTATIONS[point][name].schema, SCHEMAS).check_schema(IMPLEMENTATIONS[point][name].schema)
 
 
 @pytest.mark.parametrize(

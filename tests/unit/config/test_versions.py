@@ -18,7 +18,7 @@ from crosslign.stages import STAGES
 from crosslign.tasks import SCORERS
 from crosslign.views import TRANSLATORS, VIEWS
 
-SEAMS = (
+POINTS = (
     STAGES, SOURCES, STAND_INS, READERS, EVALUATIONS, FILTERS, FORMATS, VIEWS, TRANSLATORS, BUILDERS, OBJECTIVES, PARTS, SCORERS,
     BACKENDS, FIGURES,
 )  # fmt: skip
@@ -49,10 +49,10 @@ RECIPES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("seam", SEAMS, ids=lambda seam: seam.kind)
-def test_every_implementation_has_a_version_that_can_be_read_without_importing_it(seam):
-    for name in seam.names():
-        assert seam.version(name) >= 1
+@pytest.mark.parametrize("point", POINTS, ids=lambda point: point.kind)
+def test_every_implementation_has_a_version_that_can_be_read_without_importing_it(point):
+    for name in point.names():
+        assert point.version(name) >= 1
 
 
 @pytest.mark.parametrize("rule", RECIPES)
@@ -70,7 +70,7 @@ def test_a_training_rests_on_its_terms_parts_and_the_scorers_that_it_selects_by(
     assert said == "train_system@1 tokenise@1 momentum_contrast@1 infonce@1 momentum_queue@1 classification@1 sts@2"
 
 
-def test_two_of_one_name_are_told_apart_by_their_seam():
+def test_two_of_one_name_are_told_apart_by_their_extension_point():
     said = job_versions("train_system", TRAINING, {"dev": {"scorer": "classification"}})
     assert "parts.classification@1" in said
     assert "scorers.classification@2" in said
