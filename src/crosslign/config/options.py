@@ -73,8 +73,10 @@ class OptionChecker:
 
 
 def check_call(seam: str, name: str, options: Mapping[str, Any], where: str) -> None:
-    """Check options that a program gives as if they stood in a file; None is an option that is left out, a tuple a list."""
-    given = {key: _as_in_a_file(value) for key, value in options.items() if value is not None}
+    """Check options that a program gives as if they stood in a file; a tuple is a list, None leaves out an option of no other default."""
+    declared = IMPLEMENTATIONS[seam].get(name)
+    known = declared.options if declared else {}
+    given = {key: _as_in_a_file(value) for key, value in options.items() if value is not None or "default" in known.get(key, {})}
     OptionChecker(YamlFile(Path(where), None, {})).check(seam, name, given, ())
 
 

@@ -185,7 +185,8 @@ def _about_type(error: ValidationError) -> tuple[str, str, str] | None:
     for branch in branches:
         value = branch.validator_value
         wanted += [repr(value)] if branch.validator == "const" else [value] if isinstance(value, str) else value
-    return f"found {_written(error.instance)}", f"must be of type {' or '.join(wanted)}", _advice(wanted, error.instance)
+    must_be = f"must be {wanted[0]} here" if error.validator == "const" else f"must be of type {' or '.join(wanted)}"
+    return f"found {_written(error.instance)}", must_be, _advice(wanted, error.instance)
 
 
 def _explain(error: ValidationError, file: YamlFile, at: Sequence[str | int]) -> InputError:

@@ -30,13 +30,9 @@ def make_part(name: str, entry: Mapping[str, Any], model: Model, seed: int, wher
     """Build a part from its entry in a recipe and attach it to the model.
 
     Raises:
-        InputError: an unknown kind or option.
+        InputError: an unknown kind.
     """
-    kind = PARTS.get(entry["kind"], where)
-    try:
-        part = kind(**options_of("parts", entry))
-    except TypeError as error:
-        raise InputError("an option is invalid", where=where, why=str(error)) from error
+    part = PARTS.get(entry["kind"], where)(**options_of("parts", entry))
     part.attach(model, seed)
     return part
 
