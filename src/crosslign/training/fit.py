@@ -21,12 +21,11 @@ from crosslign.memory import free_memory, is_out_of_memory
 from crosslign.objectives.contract import Part
 from crosslign.training.accelerator import own_device, start_accelerator
 from crosslign.training.checkpoint import Checkpoints, checkpoint_key, remove_leftovers, write_system
-from crosslign.training.cost import Cost, restored, steps_within
 from crosslign.training.curve import Curve, Spikes, StepProgress, holds
-from crosslign.training.encoding import Settings
+from crosslign.training.encoding import Cost, Settings
 from crosslign.training.guards import Guards
 from crosslign.training.memory import HalvedError, TooLargeError, bounded_memory, does_not_fit, halved, largest_that_fits
-from crosslign.training.optimiser import Optimiser, total_steps
+from crosslign.training.optimiser import Optimiser, steps_within, total_steps
 from crosslign.training.pace import Pace
 from crosslign.training.selection import Dev, Selection
 from crosslign.training.signals import GivenUpError, StopFlag, stop_requests
@@ -97,7 +96,7 @@ class _Run:
     def _length(self, train: Mapping[str, Any]) -> int:
         """Return the steps of the run: those that come nearest to its budget, where it has one."""
         if "budget" in train:
-            return steps_within(train["budget"], self.stepper.cost, self.recipe["system"])
+            return steps_within(train["budget"], lambda step: self.stepper.cost(step).flops, self.recipe["system"])
         return total_steps(self.streams[0].order.steps_per_epoch, 1, train.get("epochs"), train.get("steps"))
 
     @property
@@ -125,8 +124,9 @@ class _Run:
             self.scaler.load_state_dict(state["scaler"])
             self.skipped = int(state["skipped"])
         self.last_loss = state["last_loss"]
-        self.cost = restored(state.get("cost"), int(state["step"]), self.stepper.cost)
         self.done = self._saved = int(state["step"])
+        known = state.get("cost")  # an earlier version saved none
+        self.cost = Cost(**known) if known else sum(map(self.stepper.cost, range(self.done)), Cost())
         return float(state.get("seconds", 0.0))
 
     def _check(self, state: Mapping[str, Any]) -> None:

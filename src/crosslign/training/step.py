@@ -15,9 +15,8 @@ from crosslign.encoders.model import Model
 from crosslign.errors import CrosslignError, InputError
 from crosslign.memory import free_memory, is_out_of_memory
 from crosslign.objectives.contract import Batch, Input, Part, checked_loss, ids_of, plan_of
-from crosslign.training.cost import Cost
 from crosslign.training.draws import derive, seed_device, torch_generator
-from crosslign.training.encoding import Encoding, Settings
+from crosslign.training.encoding import Cost, Encoding, Settings
 from crosslign.training.memory import Sizes, TooLargeError
 from crosslign.training.reduction import Reduction
 from crosslign.training.terms import Stream

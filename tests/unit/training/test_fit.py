@@ -360,3 +360,23 @@ def test_batches_drawn_ahead_are_those_that_the_step_would_draw(train, monkeypat
     assert trial.weights(prepared) == trial.weights(plain)
     assert drawn == sorted(drawn)
     assert {drawn.count(step) for step in range(4)} == {drawn.count(0)}
+
+
+def budget(flops, **more):
+    """Return a recipe with a budget in place of steps."""
+    recipe = trial.recipe(**more)
+    del recipe["train"]["steps"]
+    recipe["train"]["budget"] = flops
+    return recipe
+
+
+def test_training_ends_at_the_step_nearest_to_its_budget_and_the_schedule_with_it(train):
+    plain, _ = train(trial.recipe(train={"steps": 9}), "plain")
+    whole = plain["encoded"]["flops"]
+    summary, folder = train(budget(whole * 1.01), "budget")
+    assert (summary["steps"], summary["encoded"]) == (9, plain["encoded"])
+    assert trial.weights(folder) == trial.weights(folder.parent / "plain")  # nothing but the length's name differs
+    fewer, folder = train(budget(whole * 0.6), "less")
+    lines = _curve(folder)
+    assert abs(fewer["encoded"]["flops"] / (whole * 0.6) - 1) < 0.5 / len(lines) * 1.5
+    assert len(lines) == fewer["steps"] < 9

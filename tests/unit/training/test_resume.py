@@ -335,3 +335,12 @@ def test_checkpoint_holds_parts_and_optimiser(train, monkeypatch, tiny_encoder, 
     assert torch.equal(parts["head"].dense.weight, other_parts["head"].dense.weight)
     assert all(torch.equal(v, other_optimiser.state()[k]) for k, v in optimiser.state().items())
     assert len(optimiser.state()) == 3 * (len(list(model.parameters())) + 2)
+
+
+def test_a_stopped_training_counts_on_where_it_was(train, stopped_before):
+    recipe = trial.recipe(train={"steps": 7, "checkpoint_every": 3})
+    whole, _ = train(recipe, "whole")
+    with stopped_before(4):
+        train(recipe, "again")
+    resumed, _ = train(recipe, "again")
+    assert resumed["encoded"] == whole["encoded"]
