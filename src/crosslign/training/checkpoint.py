@@ -208,7 +208,11 @@ class Checkpoints:
                     ", ".join(stale),
                 )
                 break
-            return self._take_over(state, tensors, model, parts, optimiser)
+            model.load_state_dict(tensors["model"])
+            load_parts(parts, tensors["parts"])
+            optimiser.load(tensors["optimiser"])
+            log.info("continuing after step %d", state["step"])
+            return state
         self._drop()
         return None
 
@@ -224,20 +228,6 @@ class Checkpoints:
             if sha256_file(folder / f"{name}.safetensors") != expected:
                 raise InputError("its checksum differs from that of the file that was written", where=f"{name}.safetensors")
         return state, {name: load_file(folder / f"{name}.safetensors") for name in TENSORS}
-
-    def _take_over(
-        self,
-        state: dict[str, Any],
-        tensors: Mapping[str, Mapping[str, Tensor]],
-        model: Model,
-        parts: Mapping[str, Part],
-        optimiser: Optimiser,
-    ) -> dict[str, Any]:
-        model.load_state_dict(tensors["model"])
-        load_parts(parts, tensors["parts"])
-        optimiser.load(tensors["optimiser"])
-        log.info("continuing after step %d", state["step"])
-        return state
 
     def note_halves(self, micro_batches: Mapping[str, int]) -> None:
         """Write down, by training set, the micro-batches with which all ranks of this very run are to start again."""
