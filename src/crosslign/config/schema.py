@@ -89,25 +89,25 @@ def editor_line(name: str, folder: Path) -> str:
 
 
 @functools.cache
-def schemas_of(folder: Path) -> dict[str, Any]:
-    """Return the content of all schemas of a folder, by name; read once."""
-    return {path.stem: load_yaml(path).content for path in sorted(folder.glob("*.yaml"))}
+def schemas_by_name() -> dict[str, Any]:
+    """Return the content of all schemas, by name; read once."""
+    return {path.stem: load_yaml(path).content for path in sorted(SCHEMAS.glob("*.yaml"))}
 
 
 @functools.cache
-def _registry(folder: Path) -> Registry[Any]:
-    resources = [(f"{stem}.yaml", Resource.from_contents(schema)) for stem, schema in schemas_of(folder).items()]
+def _registry() -> Registry[Any]:
+    resources = [(f"{stem}.yaml", Resource.from_contents(schema)) for stem, schema in schemas_by_name().items()]
     return Registry().with_resources(resources)
 
 
-def validator(schema: Mapping[str, Any], folder: Path) -> Any:
-    """Return what checks values against a schema, which may point at those of a folder."""
-    return _Validator(schema, registry=_registry(folder), format_checker=_FORMATS)
+def validator(schema: Mapping[str, Any]) -> Any:
+    """Return what checks values against a schema, which may point at those of files."""
+    return _Validator(schema, registry=_registry(), format_checker=_FORMATS)
 
 
 @functools.cache
-def _validator(folder: Path, name: str, part: str) -> Any:
-    return validator({"$ref": f"{name}.yaml#/$defs/{part}"} if part else schemas_of(folder)[name], folder)
+def _validator(name: str, part: str) -> Any:
+    return validator({"$ref": f"{name}.yaml#/$defs/{part}"} if part else schemas_by_name()[name])
 
 
 def _deepest(error: ValidationError) -> ValidationError:
@@ -212,13 +212,13 @@ def _explain(error: ValidationError, file: YamlFile, at: Sequence[str | int]) ->
     return InputError(what, where=file.where([*keys, *name]), why=why)
 
 
-def check(file: YamlFile, schemas: Path, name: str, part: str = "") -> None:
-    """Check a file against `<schemas>/<name>.yaml`, or against one of its definitions.
+def check(file: YamlFile, name: str, part: str = "") -> None:
+    """Check a file against the schema of a name, or against one of its definitions.
 
     Raises:
         InputError: the first thing wrong, in file order.
     """
-    check_value(file.content, _validator(schemas, name, part), file, ())
+    check_value(file.content, _validator(name, part), file, ())
 
 
 def check_value(value: Any, valid: Any, file: YamlFile, at: Sequence[str | int]) -> None:
