@@ -97,7 +97,7 @@ class _Run:
         """Return the steps of the run: those that come nearest to its budget, where it has one."""
         if "budget" in train:
             return steps_within(train["budget"], lambda step: self.stepper.cost(step).flops, self.recipe["system"])
-        return total_steps(self.streams[0].order.steps_per_epoch, 1, train.get("epochs"), train.get("steps"))
+        return total_steps(self.streams[0].order.steps_per_epoch, train.get("epochs"), train.get("steps"))
 
     @property
     def precision(self) -> str:

@@ -46,17 +46,16 @@ def warmup_of(train: Mapping[str, Any], steps: int) -> int:
     return ceil(round(share * steps, 6)) if share is not None else int(train.get("warmup_steps", 0))
 
 
-def total_steps(rows: int, batch: int, epochs: float | None, steps: int | None) -> int:
+def total_steps(per_epoch: int, epochs: float | None, steps: int | None) -> int:
     """Return the optimiser steps of a run.
 
     Args:
-        rows: examples of the first term; a last incomplete batch is a step.
-        batch: examples a step.
-        epochs: passes over the examples, or None.
+        per_epoch: steps of one pass over the examples of the first term.
+        epochs: such passes, or None.
         steps: upper bound, or None; without both it is one epoch.
     """
     epochs = epochs if epochs is not None else (None if steps else 1.0)
-    whole = ceil(round(epochs * ceil(rows / batch), 6)) if epochs is not None else steps  # 1.1 * 50 is a little more than 55
+    whole = ceil(round(epochs * per_epoch, 6)) if epochs is not None else steps  # 1.1 * 50 is a little more than 55
     assert whole is not None
     return min(whole, steps) if steps else whole
 

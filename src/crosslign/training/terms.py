@@ -122,7 +122,7 @@ def build_parts(recipe: Mapping[str, Any], model: Model, base: Path | None = Non
         if entry.get("start_from") == "base":
             take_over(part, name, base, where)
         if entry.get("start_from") == "encoder" and base is not None:
-            take_published(part, name, base / MAIN, where)
+            take_published(part, base / MAIN, where)
         parts[name] = part
     _check_widths(recipe, model, parts)
     return parts

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crosslign.errors import InputError
+from crosslign.training.draws import Order
 from crosslign.training.optimiser import SCHEDULES, multiplier, steps_within, total_steps, warmup_of
 
 
@@ -42,16 +43,16 @@ def test_golden_linear(step, rate):
     ],
 )
 def test_golden_steps_per_epoch(rows, batch, epochs, expected):
-    assert total_steps(rows, batch, epochs, None) == expected
+    assert total_steps(Order("x", rows, batch, 1).steps_per_epoch, epochs, None) == expected
 
 
 def test_steps_end_training_before_the_epochs_do():
-    assert total_steps(100, 10, 3, 12) == 12
-    assert total_steps(100, 10, 1, 12) == 10
-    assert total_steps(100, 10, None, 12) == 12
-    assert total_steps(100, 10, None, None) == 10
-    assert total_steps(100, 10, 0.25, None) == 3
-    assert total_steps(100, 2, 1.1, None) == 55  # in floating point 1.1 * 50 is a little more
+    assert total_steps(10, 3, 12) == 12
+    assert total_steps(10, 1, 12) == 10
+    assert total_steps(10, None, 12) == 12
+    assert total_steps(10, None, None) == 10
+    assert total_steps(10, 0.25, None) == 3
+    assert total_steps(50, 1.1, None) == 55  # in floating point 1.1 * 50 is a little more
 
 
 @pytest.mark.parametrize(
