@@ -20,13 +20,12 @@ from crosslign.files import atomic_folder
 from crosslign.memory import free_memory, is_out_of_memory
 from crosslign.objectives.contract import Part
 from crosslign.training.accelerator import own_device, start_accelerator
-from crosslign.training.checkpoint import Checkpoints, checkpoint_key, remove_leftovers, write_system
+from crosslign.training.checkpoint import Checkpoints, Pace, checkpoint_key, remove_leftovers, write_system
 from crosslign.training.curve import Curve, Spikes, StepProgress, holds
 from crosslign.training.encoding import Cost, Settings
 from crosslign.training.guards import Guards
 from crosslign.training.memory import HalvedError, TooLargeError, bounded_memory, does_not_fit, halved, largest_that_fits
 from crosslign.training.optimiser import Optimiser, steps_within, total_steps
-from crosslign.training.pace import Pace
 from crosslign.training.selection import Dev, Selection
 from crosslign.training.signals import GivenUpError, StopFlag, stop_requests
 from crosslign.training.step import NotFiniteError, StepLoss, Stepper, not_finite
