@@ -46,7 +46,7 @@ _FORMATS = FormatChecker(formats=())
 SECRET = re.compile(
     r"token|secret|passw|signature|credential|auth(?!ors?$)|(?:api|access)[_-]?key|^(?:sig|sas|pwd)$", re.IGNORECASE | re.ASCII
 )
-"""What parameters of an address are called that let their bearer in."""
+"""Names of URL parameters that may hold a secret."""
 
 
 @_FORMATS.checks("query", raises=ValueError)  # type: ignore[untyped-decorator]
