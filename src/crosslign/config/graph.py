@@ -260,7 +260,7 @@ def trial_folders(project: Project, system: str) -> dict[str, Path]:
 
 
 def selection_sets(project: Project, recipe: Mapping[str, Any]) -> dict[str, dict[str, Path]]:
-    """Return the evaluation corpora that checkpoint selection looks at, by id."""
+    """Return the evaluation corpora of a system's dev evaluations, by id."""
     tasks = [select["task"] for select in recipe["select"].values()]
     corpora = sorted({corpus for task in tasks for corpus in project.tasks[task]["texts"].values()})
     return {corpus: evaluation_paths(project, corpus) for corpus in corpora}

@@ -144,7 +144,7 @@ class Part(nn.Module):
     """Named state that terms share: a projection, a head, a mixture, a queue with its momentum members.
 
     Attributes:
-        training_only: nothing but training needs this part: checkpoints for resume keep it, a trained system does not.
+        training_only: nothing but training needs this part: saved states keep it, a trained system does not.
         published: where published encoders keep such a part, its tensors by own name: what `start_from: encoder` takes over.
     """
 

@@ -1,4 +1,4 @@
-"""Checkpoints for resume: always an old one or a new one, never half of one, and never one of another recipe."""
+"""Saved states of a training: always an old one or a new one, never half of one, and never one of another recipe."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ POINTER = "current"
 TENSORS = ("model", "parts", "optimiser")
 HALVES = "halves.json"
 KEPT = 2
-"""Checkpoints that are kept for resume: the last, and one more for when that is damaged."""
+"""Saved states that are kept: the last, and one more for when that is damaged."""
 
 log = logging.getLogger(__name__)
 

@@ -136,7 +136,7 @@ class _Run:
             raise InputError("lines of the curve are missing or changed", where=str(curve))
 
     def save(self) -> None:
-        """Write a checkpoint for resume, unless this very state has one."""
+        """Save this very state, unless that was done."""
         if self._saved == self.done:
             return
         self.accelerator.wait_for_everyone()
@@ -196,10 +196,10 @@ class _Run:
         self.guards.not_finite(self.done, lost)
         return result
 
-    def look(self, stop: StopFlag) -> bool:
-        """Look at dev data when that is due; return whether a signal had it given up, to be taken when the run goes on."""
+    def evaluate(self, stop: StopFlag) -> bool:
+        """Do the dev evaluation when it is due; return whether a signal had it given up, to be done when the run goes on."""
         try:
-            if self.selection.look(self.done, self.ended, self.model, self.parts, stop):
+            if self.selection.evaluate(self.done, self.ended, self.model, self.parts, stop):
                 self._prune()
         except GivenUpError:
             return True
@@ -224,7 +224,7 @@ class _Run:
         return f"the gradient of fp16, {self.skipped} in a row and at a scale of {scale:.3g}," if gone else ""
 
     def _note(self, result: StepLoss | None, learning_rate: float, norm: float, lost: NotFiniteError | None) -> None:
-        """Write a step's line of the curve; the guards look at it."""
+        """Write a step's line of the curve, with what the guards found."""
         line: dict[str, Any] = {
             "step": self.done,
             "epoch": round(self.done / self.streams[0].order.steps_per_epoch, 6),
@@ -233,7 +233,7 @@ class _Run:
             "grad_norm": norm,
             "terms": result.terms if result else {},
         }
-        if result is not None and (seen := self.guards.look(self.done, result.sentences, result.terms)):
+        if result is not None and (seen := self.guards.check(self.done, result.sentences, result.terms)):
             line["guards"] = seen
         if lost is not None:
             line["examples"] = lost.ids
@@ -268,7 +268,7 @@ class _Run:
         log.warning("%s (%s): continuing after step %d with %s", error, error.cause, self.done, smaller)
 
     def asked(self, flag: StopFlag, given_up: bool) -> tuple[bool, bool, bool]:
-        """Tell what any rank knows: whether it was asked to stop, whether a checkpoint is due by its clock, whether a look was given up."""
+        """Tell what any rank knows: whether it was asked to stop, whether its clock says to save, whether a dev evaluation was given up."""
         known = [bool(flag), self.writes and self.pace.by_time(), given_up]
         if self.accelerator.num_processes > 1:
             known = self.accelerator.reduce(torch.tensor(known, dtype=torch.int32, device=self.accelerator.device), "sum").tolist()
@@ -359,7 +359,7 @@ def fit(
 def _loop(run: _Run, stop: StopFlag) -> None:
     progress, spikes = StepProgress(run.done, run.steps), Spikes()
     while True:
-        asked_to_stop, save, given_up = run.asked(stop, run.look(stop))
+        asked_to_stop, save, given_up = run.asked(stop, run.evaluate(stop))
         if run.ended and not given_up:
             return
         if asked_to_stop or save:
