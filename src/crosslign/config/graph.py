@@ -37,7 +37,7 @@ NO_SETTINGS = frozenset(
 
 
 def settings_of(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a recipe takes of an entry of the catalog, so that a corrected citation fetches and trains nothing anew."""
+    """Return what a recipe takes of an entry of the catalog, so that a corrected citation reruns no download and no training."""
     return {key: value for key, value in entry.items() if key not in NO_SETTINGS}
 
 

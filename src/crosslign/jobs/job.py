@@ -1,6 +1,6 @@
 """A job of a rule: its inputs, outputs and parameters; artefacts are renamed into place when they are whole.
 
-The frame of a job stands beside it: no byte of a result depends on that, so a change of it makes nothing anew.
+The frame of a job stands beside it: no byte of a result depends on that, so a change of it reruns nothing.
 """
 
 from __future__ import annotations

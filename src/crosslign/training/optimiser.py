@@ -120,7 +120,7 @@ class RowUpdates:
         self._used: dict[Tensor, Tensor] = {}
 
     def forget(self) -> None:
-        """Look at the moments anew: after a state was loaded."""
+        """Forget which rows were used: after a state was loaded, its moments say."""
         self._used.clear()
 
     def _used_rows(self, table: Tensor) -> Tensor:
