@@ -93,7 +93,7 @@ def main() -> None:
     made = tasks(args.papers)
     work = sum(task.seconds * task.gpus for task in made.values())
     bound = max(work / args.gpus, sum(made[name].seconds for name in longest_path(made))) / args.divide
-    plain = simulate(made, args.gpus, CORES, JOBS).seconds / args.divide
+    plain = simulate(made, args.gpus, CORES, JOBS) / args.divide
     real, processor = real_seconds(args.papers, args.gpus, args.divide)
     engine = processor / len(made)
     print(f"{len(made)} jobs of {', '.join(args.papers)}, {args.gpus} GPUs, estimates divided by {args.divide:.0f}")

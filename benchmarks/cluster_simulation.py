@@ -60,17 +60,19 @@ def main() -> None:
     made = tasks()
     work = sum(task.seconds * task.gpus for task in made.values())
     longest, counts = sum(made[name].seconds for name in longest_path(made)), [1, 2, 4, 8, 16, 32, 64]
-    outcomes = [simulate(made, count, CORES, JOBS, START_SECONDS) for count in counts]
+    took = [simulate(made, count, CORES, JOBS, START_SECONDS) for count in counts]
+    held = sum(task.gpus * (task.seconds + START_SECONDS) for task in made.values())
+    shares = [held / (count * seconds) for count, seconds in zip(counts, took, strict=True)]
     bounds = [max(work / count, longest) / 3600 for count in counts]
     gpu_jobs = sum(bool(task.gpus) for task in made.values())
     print(f"{len(made)} jobs, {gpu_jobs} of them on GPUs, {work / 3600:.0f} GPU-hours; longest chain {longest / 3600:.1f} h")
     print(f"at most {JOBS} jobs at once, {CORES} cores, {START_SECONDS:.0f} s to start a job")
-    for count, outcome, bound in zip(counts, outcomes, bounds, strict=True):
-        print(f"{count:>3} GPUs  {outcome.seconds / 3600:7.1f} h (bound {bound:7.1f} h)  devices in use {100 * outcome.utilisation:5.1f} %")
+    for count, seconds, bound, share in zip(counts, took, bounds, shares, strict=True):
+        print(f"{count:>3} GPUs  {seconds / 3600:7.1f} h (bound {bound:7.1f} h)  devices in use {100 * share:5.1f} %")
     if args.image:
-        draw(counts, [o.seconds / 3600 for o in outcomes], bounds, [o.utilisation for o in outcomes], args.image)
+        draw(counts, [seconds / 3600 for seconds in took], bounds, shares, args.image)
     eight = counts.index(8)
-    print(f"ratio: {bounds[eight] / (outcomes[eight].seconds / 3600):.2f}")
+    print(f"ratio: {bounds[eight] / (took[eight] / 3600):.2f}")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,8 @@ count.
 
     python benchmarks/hops.py [--list]
 
-Last lines: `step: 25 files, 135 functions` and so on. No clock is read: the figures are the same on every machine.
+Last lines: the number of files and functions of each, as `step: … files, … functions`. No clock is read: the figures are the same on every
+machine.
 """
 
 from __future__ import annotations
@@ -30,28 +31,14 @@ import pyarrow as pa
 from _common import ROOT, parser
 from _training import tokenised
 
-SOURCE = ROOT / "src" / "crosslign"
+import crosslign
+
+SOURCE = Path(crosslign.__file__).resolve().parent
+"""Of the library as it is imported, which need not be that of this checkout."""
 WORDS = [
-    "the",
-    "sea",
-    "and",
-    "land",
-    "were",
-    "calm",
-    "when",
-    "we",
-    "saw",
-    "two",
-    "birds",
-    "over",
-    "a",
-    "far",
-    "hill",
-    "by",
-    "night",
-    "or",
+    "the", "sea", "and", "land", "were", "calm", "when", "we", "saw", "two", "birds", "over", "a", "far", "hill", "by", "night", "or",
     "day",
-]
+]  # fmt: skip
 LOSS, EVALUATION = "cosine_regression", "xcopa"
 USES = ("config/papers", "catalog/papers", "docs", "tests", "resources")
 
@@ -188,6 +175,8 @@ def main() -> None:
     for name, trace in traced.items():
         with tempfile.TemporaryDirectory() as work:
             hops = trace(Path(work))
+        if not hops.files:
+            sys.exit(f"{name}: no function below {SOURCE} was entered")
         for file in hops.files if listed else ():
             print(f"{name}: {file}: {', '.join(function for at, function in hops.entered if at == file)}")
         lines.append(f"{name}: {len(hops.files)} files, {len(hops.entered)} functions")

@@ -17,7 +17,7 @@ from mkdocs.structure.files import File, Files
 
 import crosslign
 from crosslign.cli.main import parser
-from crosslign.config.reference import SCHEMAS, reference
+from crosslign.config.reference import reference
 
 ROOT = Path(__file__).resolve().parents[1]
 OUTSIDE = {
@@ -34,7 +34,7 @@ ITEM = re.compile(r"( *)(?:[-*]|\d+\.) ")
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that do not lie below docs/."""
     made = {site: (ROOT / path).read_text(encoding="utf-8") for path, site in OUTSIDE.items()}
-    made["reference/configuration.md"] = reference(SCHEMAS)
+    made["reference/configuration.md"] = reference()
     made["reference/command-line.md"] = command_line()
     made["reference/python.md"] = python_names()
     for site, text in made.items():

@@ -46,7 +46,7 @@ def train(trial_kinds, tiny_encoder, pairs_file, groups_file, tmp_path):
         examples = {"pairs": pairs_file, "groups": groups_file}
         used = {term["examples"]: examples[term["examples"]] for term in recipe["terms"]}
         sets = tokenised(recipe, used, model, tmp_path / f"{name}-sets")
-        summary = fit(recipe, sets, model, parts, dev and trial.Looks(dev), tmp_path / name, tmp_path / f"{name}-work")
+        summary = fit(recipe, sets, model, parts, dev and trial.Evaluations(dev), tmp_path / name, tmp_path / f"{name}-work")
         return summary, tmp_path / name
 
     return run

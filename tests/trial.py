@@ -205,18 +205,18 @@ def little_memory(sentences: int) -> None:
     Member.forward = forward
 
 
-class Looks:
+class Evaluations:
     """Dev scores by a function of the model. Its vectors are the numbers of 7 rows, of which each rank has its share.
 
-    Of rank `cut_rank`, the encoding of number `cut_look` gets SIGTERM.
+    Of rank `cut_rank`, the encoding of number `cut_encoding` gets SIGTERM.
     """
 
-    def __init__(self, function, cut_look=0, cut_rank=0):
-        self.function, self.cut_look, self.cut_rank, self.encoded = function, cut_look, cut_rank, 0
+    def __init__(self, function, cut_encoding=0, cut_rank=0):
+        self.function, self.cut_encoding, self.cut_rank, self.encoded = function, cut_encoding, cut_rank, 0
 
     def encode(self, model, rank, ranks):
         self.encoded += 1
-        if self.encoded == self.cut_look and rank == self.cut_rank:
+        if self.encoded == self.cut_encoding and rank == self.cut_rank:
             os.kill(os.getpid(), signal.SIGTERM)
         return [np.arange(21, dtype=np.float32).reshape(7, 3)[rank::ranks]]
 
@@ -230,13 +230,13 @@ def scored(dev, model):
     return dev.score(model, dev.encode(model, 0, 1))
 
 
-def look_cut_short(number: int):
-    """Return a function that scores models, and gets SIGTERM in its look of this number; nothing of it is left undone then."""
-    looks = []
+def evaluation_cut_short(number: int):
+    """Return a function that scores models, and gets SIGTERM in its dev evaluation of this number; nothing of it is left undone then."""
+    evaluations = []
 
     def dev(model):
-        looks.append(1)
-        if len(looks) == number:
+        evaluations.append(1)
+        if len(evaluations) == number:
             os.kill(os.getpid(), signal.SIGTERM)
         print("looked", file=sys.stderr)
         return {"best": -abs(float(next(model.parameters()).detach().double().sum()))}
@@ -275,7 +275,7 @@ def main(arguments: dict) -> int:
     try:
         dev = None
         if "cut_short" in arguments:
-            dev = Looks(look_cut_short(arguments["cut_short"]), arguments.get("cut_look", 0), arguments.get("cut_rank", 0))
+            dev = Evaluations(evaluation_cut_short(arguments["cut_short"]), arguments.get("cut_encoding", 0), arguments.get("cut_rank", 0))
         fit(arguments["recipe"], examples, model, parts, dev, Path(arguments["out"]), Path(arguments["checkpoints"]))
     except CrosslignError as error:
         print(error, file=sys.stderr)

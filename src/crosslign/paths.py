@@ -141,7 +141,7 @@ class Paths:
         return self.results / "choices" / f"{system}.json"
 
     def checkpoints(self, run: str) -> Path:
-        """Working folder of a training, for resume only."""
+        """Working folder of a training, with its saved states."""
         return self.results / "checkpoints" / run
 
     def tokenised(self, examples: str, key: str) -> Path:

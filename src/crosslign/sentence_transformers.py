@@ -348,7 +348,7 @@ class LossState(TrainerCallback):
             loss.save(Path(args.output_dir) / f"checkpoint-{state.global_step}" / name)
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Read the state of the checkpoint that the trainer goes on from; its place, which no callback hears, the trainer's state tells."""
+        """Restore the losses from the checkpoint that training resumes from; the trainer's state holds its folder."""
         collator = getattr(kwargs.get("train_dataloader"), "collate_fn", None)
         if isinstance(collator, TextCollator) and getattr(args, "prompts", None) and not collator.prompts:
             do = "Pass them on: TextCollator(model.preprocess, prompts=arguments.prompts)"

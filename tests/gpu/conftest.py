@@ -36,7 +36,7 @@ def fitted(examples, tiny_encoder, tmp_path, one_thread):
                 module.p = 0.0
         used = {term["examples"]: examples[term["examples"]] for term in recipe["terms"]}
         sets = tokenised(recipe, used, model, tmp_path / f"{name}-sets")
-        summary = fit(recipe, sets, model, parts, dev and trial.Looks(dev), tmp_path / name, tmp_path / f"{name}-work")
+        summary = fit(recipe, sets, model, parts, dev and trial.Evaluations(dev), tmp_path / name, tmp_path / f"{name}-work")
         curve = [json.loads(line) for line in (tmp_path / name / "curve.jsonl").read_text().splitlines()]
         return SimpleNamespace(summary=summary, losses=[line["loss"] for line in curve], folder=tmp_path / name, model=model)
 

@@ -17,7 +17,7 @@ rule fetch:
     threads: 1
     resources:
         **needs("fetch"),
-        # No setting: a file is the same wherever it came from, so another mirror fetches nothing anew.
+        # No setting: a file is the same wherever it came from, so another mirror reruns no download.
         mirrors=os.pathsep.join(map(str, project.mirrors)),
         hints=fetch_hints,
     params:

@@ -257,7 +257,7 @@ def figure_inputs(wildcards):
 
 
 def own_side(wildcards):
-    """The user's own files of one side of a mining; where it, or what the system needs, is not there, Snakemake would not say where to mend it."""
+    """The user's own files of one side of a mining; where it, or what the system needs, is not there, Snakemake would not say what to fix."""
     with ends_in_words():
         require_there(project, wildcards.mine)
     own = side_files(project, mine_recipe(project, wildcards.mine), wildcards.side)

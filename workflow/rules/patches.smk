@@ -101,7 +101,7 @@ def keep_what_is_whole(described):
 def rerun_by_lineage(described, changes):
     """Replaces what `PersistenceBase` remembers of outputs, and their time stamps, by their lineage; without any, these answer as ever.
 
-    A results folder that was copied, or shared, comes without the folder .snakemake: all of it would be made again.
+    A results folder that was copied, or shared, comes without the folder .snakemake: all of it would be rerun.
 
     Args:
         described: tells whether the outputs of a job have lineage.

@@ -58,7 +58,7 @@ rule train_system:
         kernels=project.kernels,
         # of a scheduler: a process each for several devices
         cpus_per_task=lambda w, threads: max(threads, GPUS),
-        # when checkpoints are written: no `params`, since a change must train nothing anew
+        # when checkpoints are written: no `params`, since a change must rerun no training
         checkpoint_minutes=pace("checkpoint_minutes"),
         checkpoint_every=pace("checkpoint_every"),
     params:

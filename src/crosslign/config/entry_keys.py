@@ -16,9 +16,9 @@ OWN = {
 }
 """Keys that belong to the entry itself; every other key of it is an option of the implementation that it names."""
 PACE = ("checkpoint_minutes", "checkpoint_every")
-"""Keys of `train:` that say when a run is saved: they change no bytes, so no recipe has them and no change makes a system anew."""
+"""Keys of `train:` that say when a run is saved: they change no bytes, so no recipe has them and no change reruns a training."""
 KERNELS = "kernels"
-"""Key by which a job hears whether the project's own kernels are used on a GPU; no recipe has it either, as none names a device."""
+"""Job resource that switches the project's own GPU kernels; in no recipe, since none names a device."""
 SENTENCES, VIEWS, PAIRS, PAIR_VIEWS = "sentences", "views", "pairs", "pairs of views"
 """Forms in which a row is read: each sentence alone, those of its views; its two sentences as one text, those of its views, too."""
 CHECKPOINT_MINUTES = 10

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from crosslign.config.schema import SCHEMAS, check
+from crosslign.config.schema import check
 from crosslign.config.splits import split_files
 from crosslign.config.yaml_files import Keys, YamlFile
 from crosslign.console import number_of
@@ -64,7 +64,7 @@ def with_listed_files(root: Path, sources: Mapping[str, Any], *, checks: bool = 
         if "files_from" in entry:
             listed = _read(own_or_catalog(root / entry["files_from"], entry["files_from"]), Path(entry["files_from"]))
             if checks:
-                check(listed, SCHEMAS, "common", "files")
+                check(listed, "common", "files")
             filled[name]["files"] = listed.content
         elif "split" in entry:
             filled[name]["files"] = split_files(name, entry)

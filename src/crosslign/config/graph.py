@@ -37,7 +37,7 @@ NO_SETTINGS = frozenset(
 
 
 def settings_of(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a recipe takes of an entry of the catalog, so that a corrected citation fetches and trains nothing anew."""
+    """Return what a recipe takes of an entry of the catalog, so that a corrected citation reruns no download and no training."""
     return {key: value for key, value in entry.items() if key not in NO_SETTINGS}
 
 
@@ -260,7 +260,7 @@ def trial_folders(project: Project, system: str) -> dict[str, Path]:
 
 
 def selection_sets(project: Project, recipe: Mapping[str, Any]) -> dict[str, dict[str, Path]]:
-    """Return the evaluation corpora that checkpoint selection looks at, by id."""
+    """Return the evaluation corpora of a system's dev evaluations, by id."""
     tasks = [select["task"] for select in recipe["select"].values()]
     corpora = sorted({corpus for task in tasks for corpus in project.tasks[task]["texts"].values()})
     return {corpus: evaluation_paths(project, corpus) for corpus in corpora}

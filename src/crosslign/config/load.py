@@ -23,7 +23,7 @@ from crosslign.config.project import SECTIONS, Project, without_models
 from crosslign.config.recipes import check_recipes
 from crosslign.config.references import check_references
 from crosslign.config.resources import check_shares
-from crosslign.config.schema import SCHEMAS, check
+from crosslign.config.schema import check
 from crosslign.config.seeded import with_seeded_examples
 from crosslign.config.settings import DEFAULTS, SETTINGS, own_file, parsed, read_settings
 from crosslign.config.sizes import renamed, sized, with_dependants
@@ -45,7 +45,7 @@ def _checked(schema: str, checks: bool) -> Callable[[YamlFile], YamlFile]:
         if not checks:
             return file
         if schema != "scale":
-            check(file, SCHEMAS, schema)
+            check(file, schema)
         checker = options.OptionChecker(file)
         if schema == "corpora":
             options.check_corpora(checker, file.content.get("corpora", {}))
@@ -65,13 +65,12 @@ class _Loader:
 
     def __init__(self, root: Path, checks: bool) -> None:
         self.root, self.checks = root, checks
-        self.schemas = SCHEMAS
         self.files: dict[str, YamlFile] = {}
 
     def load(self, relative: str, schema: str) -> Any:
         file = load_layers(self.root, relative.removeprefix("config/"), _checked(schema, self.checks))
         if self.checks and schema == "scale":  # what one layer lacks another may have
-            check(file, self.schemas, schema)
+            check(file, schema)
         self.files[relative] = file
         return file.content
 
@@ -84,7 +83,7 @@ def _settings(loader: _Loader, given: Mapping[str, Any] | None) -> dict[str, Any
     if given is None:
         return read_settings([loader.root / "config" / "config.yaml"], {})
     if loader.checks:
-        check(YamlFile(Path(SETTINGS), dict(given), {}), loader.schemas, "config")
+        check(YamlFile(Path(SETTINGS), dict(given), {}), "config")
     return {**DEFAULTS, **given}
 
 
@@ -238,7 +237,7 @@ def load_project(root: Path, given: Mapping[str, Any] | None = None, *, checks: 
         check_names(project, loader.files)
         check_references(project, loader.files)
         check_recipes(project, loader.files)
-        check_tuning(project, loader.files, loader.schemas)
+        check_tuning(project, loader.files)
         check_checkpoints(project, loader.files)
         check_asked(project, loader.files)
         check_claims(project, loader.files)

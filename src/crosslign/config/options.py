@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 from typing import Any, ParamSpec, TypeVar
 
 from crosslign.config.entry_keys import options_of
-from crosslign.config.schema import SCHEMAS, check_value, schemas_of, validator
+from crosslign.config.schema import check_value, schemas_by_name, validator
 from crosslign.config.signatures import IMPLEMENTATIONS, Declared, arguments_of
 from crosslign.config.yaml_files import YamlFile
 from crosslign.console import number_of
@@ -24,14 +24,14 @@ _FITTING: set[tuple[Declared, str]] = set()
 
 @functools.cache
 def _validator(declared: Declared) -> Any:
-    return validator(declared.schema, SCHEMAS)
+    return validator(declared.schema)
 
 
 @functools.cache
 def _settings_validator() -> Any:
     """Return what checks embedding settings of which some may be left out; each call that encodes asks for it."""
-    entry = schemas_of(SCHEMAS)["encoders"]["properties"]["readouts"]["additionalProperties"]
-    return validator({key: value for key, value in entry.items() if key != "required"}, SCHEMAS)
+    entry = schemas_by_name()["encoders"]["properties"]["readouts"]["additionalProperties"]
+    return validator({key: value for key, value in entry.items() if key != "required"})
 
 
 class OptionChecker:
@@ -76,21 +76,23 @@ class OptionChecker:
 
 
 def check_call(point: str, name: str, options: Mapping[str, Any], where: str) -> None:
-    """Check options that a program gives as if they stood in a file; None is an option that is left out, a tuple a list."""
-    given = {key: _as_in_a_file(value) for key, value in options.items() if value is not None}
+    """Check options that a program gives as if they stood in a file; a tuple is a list, None leaves out an option of no other default."""
+    declared = IMPLEMENTATIONS[point].get(name)
+    known = declared.options if declared else {}
+    given = {key: _as_in_a_file(value) for key, value in options.items() if value is not None or "default" in known.get(key, {})}
     OptionChecker(YamlFile(Path(where), None, {})).check(point, name, given, ())
 
 
 def check_weight(entry: Mapping[str, Any], where: str) -> None:
     """Check the weight of a term that a program gives."""
-    term = schemas_of(SCHEMAS)["paper"]["$defs"]["recipe"]["properties"]["terms"]["items"]["properties"]
+    term = schemas_by_name()["paper"]["$defs"]["recipe"]["properties"]["terms"]["items"]["properties"]
     if "weight" in entry:
-        check_value(_as_in_a_file(entry["weight"]), validator(term["weight"], SCHEMAS), YamlFile(Path(where), None, {}), ("weight",))
+        check_value(_as_in_a_file(entry["weight"]), validator(term["weight"]), YamlFile(Path(where), None, {}), ("weight",))
 
 
 @functools.cache
 def _arguments_validator(module: str, name: str) -> Any:
-    return validator({"properties": arguments_of(module, name)}, SCHEMAS)
+    return validator({"properties": arguments_of(module, name)})
 
 
 def checked(function: Callable[P, T]) -> Callable[P, T]:

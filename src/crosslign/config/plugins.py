@@ -13,7 +13,7 @@ from typing import Any
 
 from crosslign.config import layers
 from crosslign.config.project import SECTIONS
-from crosslign.config.schema import SCHEMAS, check
+from crosslign.config.schema import check
 from crosslign.config.signatures import IMPLEMENTATIONS
 from crosslign.config.yaml_files import YamlFile, load_yaml
 from crosslign.console import number_of
@@ -117,7 +117,7 @@ def _read(folder: Path, where: str) -> Plugin:
         why = f"{number_of(len(found), 'YAML file')} in it" if folder.is_dir() else "there is no such folder"
         raise InputError("not a plugin", where=f"{where}: {folder}", why=why, do="Name a folder that has one YAML file and its modules")
     file = load_yaml(found[0], found[0])
-    check(file, SCHEMAS, "plugin")
+    check(file, "plugin")
     return Plugin(found[0].stem, folder, file, dict(_modules(folder)), installed=where == PACKAGE)
 
 

@@ -6,10 +6,9 @@ import json
 import re
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from crosslign.config.schema import SCHEMAS, schemas_of
+from crosslign.config.schema import schemas_by_name
 from crosslign.config.signatures import IMPLEMENTATIONS, docstring
 
 FILES = ("config", "corpora", "encoders", "tasks", "scale", "paper", "pair", "options")
@@ -122,17 +121,13 @@ def summaries(section: str) -> list[tuple[str, str]]:
     return [(name, docstring(section, name).partition("\n")[0]) for name in IMPLEMENTATIONS[section]]
 
 
-def reference(folder: Path) -> str:
-    """Return the reference as Markdown.
-
-    Args:
-        folder: the schemas.
-    """
+def reference() -> str:
+    """Return the reference as Markdown."""
     points = {
         point: {"type": "object", "description": text, "properties": {name: _explained(point, name) for name in IMPLEMENTATIONS[point]}}
         for point, text in OPTIONS.items()
     }
-    schemas = {**schemas_of(folder), "options": {"title": "Options of implementations", "properties": points}}
+    schemas = {**schemas_by_name(), "options": {"title": "Options of implementations", "properties": points}}
     parts, seen = [INTRODUCTION], {"None": ""}
     for name in FILES:
         parts.append(f"\n## {schemas[name]['title']}\n\n" + "\n".join(_lines(schemas[name], schemas, name, 0, seen)) + "\n")
@@ -140,4 +135,4 @@ def reference(folder: Path) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(reference(SCHEMAS))
+    sys.stdout.write(reference())

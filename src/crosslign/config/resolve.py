@@ -277,7 +277,7 @@ def role_readout(project: Project, system: str, name: str, task: str, role: str)
 
 
 def dev_readouts(project: Project, system: str, select: Mapping[str, Any]) -> dict[str, dict[str, dict[str, Any]]]:
-    """Return, for each task that selection looks at, the readout's entry of each of its evaluation corpora."""
+    """Return, for each task of the dev evaluations, the readout's entry of each of its evaluation corpora."""
     found = {}
     for task in sorted({entry["task"] for entry in select.values()}):
         name = readout_name(project, system, task)

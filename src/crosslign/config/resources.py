@@ -40,11 +40,11 @@ STAND_IN_RULE = "write_stand_in"
 """Each source has a rule of its own for its synthetic data, which appends the source's id."""
 RULES = (
     "fetch", "prepare_encoder", "filter_shards", "build_corpus", "build_evaluation", "fetch_model", "build_view", "build_examples",
-    "measure_overlap", "tokenise", "train_system", "choose", "embed", "embed_large", "score", "count_rows", "make_table",
-    "draw_figure", "write_overview", "write_claims", "write_report", "mine_texts", "mine_embed", "mine_search", "mine_join",
+    "tokenise", "train_system", "choose", "embed", "embed_large", "score", "count_rows", "make_table", "draw_figure",
+    "write_overview", "write_claims", "measure_overlap", "write_report", "mine_texts", "mine_embed", "mine_search", "mine_join",
     "mine_calibrate", "mine_pairs",
 )  # fmt: skip
-"""Names of the workflow's rules whose jobs do something; the synthetic data of each source has one more."""
+"""Names of the workflow's rules whose jobs do something, in the order of a run; the synthetic data of each source has one more."""
 TOKENISING = 4
 BUSY_TOKENISING_MB = 20.0
 """Processes that tokenise a training set of so much text or more; one takes some 20 seconds for it."""

@@ -46,7 +46,7 @@ _FORMATS = FormatChecker(formats=())
 SECRET = re.compile(
     r"token|secret|passw|signature|credential|auth(?!ors?$)|(?:api|access)[_-]?key|^(?:sig|sas|pwd)$", re.IGNORECASE | re.ASCII
 )
-"""What parameters of an address are called that let their bearer in."""
+"""Names of URL parameters that may hold a secret."""
 
 
 @_FORMATS.checks("query", raises=ValueError)  # type: ignore[untyped-decorator]
@@ -89,25 +89,25 @@ def editor_line(name: str, folder: Path) -> str:
 
 
 @functools.cache
-def schemas_of(folder: Path) -> dict[str, Any]:
-    """Return the content of all schemas of a folder, by name; read once."""
-    return {path.stem: load_yaml(path).content for path in sorted(folder.glob("*.yaml"))}
+def schemas_by_name() -> dict[str, Any]:
+    """Return the content of all schemas, by name; read once."""
+    return {path.stem: load_yaml(path).content for path in sorted(SCHEMAS.glob("*.yaml"))}
 
 
 @functools.cache
-def _registry(folder: Path) -> Registry[Any]:
-    resources = [(f"{stem}.yaml", Resource.from_contents(schema)) for stem, schema in schemas_of(folder).items()]
+def _registry() -> Registry[Any]:
+    resources = [(f"{stem}.yaml", Resource.from_contents(schema)) for stem, schema in schemas_by_name().items()]
     return Registry().with_resources(resources)
 
 
-def validator(schema: Mapping[str, Any], folder: Path) -> Any:
-    """Return what checks values against a schema, which may point at those of a folder."""
-    return _Validator(schema, registry=_registry(folder), format_checker=_FORMATS)
+def validator(schema: Mapping[str, Any]) -> Any:
+    """Return what checks values against a schema, which may point at those of files."""
+    return _Validator(schema, registry=_registry(), format_checker=_FORMATS)
 
 
 @functools.cache
-def _validator(folder: Path, name: str, part: str) -> Any:
-    return validator({"$ref": f"{name}.yaml#/$defs/{part}"} if part else schemas_of(folder)[name], folder)
+def _validator(name: str, part: str) -> Any:
+    return validator({"$ref": f"{name}.yaml#/$defs/{part}"} if part else schemas_by_name()[name])
 
 
 def _deepest(error: ValidationError) -> ValidationError:
@@ -185,7 +185,8 @@ def _about_type(error: ValidationError) -> tuple[str, str, str] | None:
     for branch in branches:
         value = branch.validator_value
         wanted += [repr(value)] if branch.validator == "const" else [value] if isinstance(value, str) else value
-    return f"found {_written(error.instance)}", f"must be of type {' or '.join(wanted)}", _advice(wanted, error.instance)
+    must_be = f"must be {wanted[0]} here" if error.validator == "const" else f"must be of type {' or '.join(wanted)}"
+    return f"found {_written(error.instance)}", must_be, _advice(wanted, error.instance)
 
 
 def _explain(error: ValidationError, file: YamlFile, at: Sequence[str | int]) -> InputError:
@@ -211,13 +212,13 @@ def _explain(error: ValidationError, file: YamlFile, at: Sequence[str | int]) ->
     return InputError(what, where=file.where([*keys, *name]), why=why)
 
 
-def check(file: YamlFile, schemas: Path, name: str, part: str = "") -> None:
-    """Check a file against `<schemas>/<name>.yaml`, or against one of its definitions.
+def check(file: YamlFile, name: str, part: str = "") -> None:
+    """Check a file against the schema of a name, or against one of its definitions.
 
     Raises:
         InputError: the first thing wrong, in file order.
     """
-    check_value(file.content, _validator(schemas, name, part), file, ())
+    check_value(file.content, _validator(name, part), file, ())
 
 
 def check_value(value: Any, valid: Any, file: YamlFile, at: Sequence[str | int]) -> None:

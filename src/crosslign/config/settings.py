@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from crosslign.config.schema import SCHEMAS, check
+from crosslign.config.schema import check
 from crosslign.config.yaml_files import YamlFile, load_yaml, parse_yaml, plain_value
 from crosslign.files.home import with_home
 from crosslign.files.records import mapped
@@ -74,10 +74,10 @@ def read_settings(files: Sequence[Path], given: Mapping[str, Any]) -> dict[str, 
     for path in files:
         shown = path.relative_to(Path.cwd()) if path.is_absolute() and path.is_relative_to(Path.cwd()) else path
         file = load_yaml(path, shown)
-        check(file, SCHEMAS, "config")
+        check(file, "config")
         layers.append(file.content)
     command_line = {key: mapped(value, _typed) if isinstance(value, list | Mapping) else value for key, value in given.items()}
-    check(YamlFile(Path("--config"), command_line, {}), SCHEMAS, "config")
+    check(YamlFile(Path("--config"), command_line, {}), "config")
     settings: dict[str, Any] = dict(DEFAULTS)
     for layer in [*layers, command_line]:
         settings = _laid_over(settings, layer)

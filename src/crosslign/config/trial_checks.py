@@ -45,7 +45,7 @@ class _Tuned:
         return InputError(what, where=where, why=why, do=do)
 
 
-def _check_values(tuned: _Tuned, schemas: Path) -> None:
+def _check_values(tuned: _Tuned) -> None:
     """Refuse values of what is not a number of the recipe, cannot be tuned, or that the recipe may not have."""
     entry = {**tuned.entry, "train": merge(TRAIN_DEFAULTS, tuned.entry["train"])}
     for path, values in tuned.tune["values"].items():
@@ -64,7 +64,7 @@ def _check_values(tuned: _Tuned, schemas: Path) -> None:
             tried = put({key: inner for key, inner in tuned.entry.items() if key != "tune"}, {path: value})
             file = YamlFile(Path(tuned.project.file_of(tuned.system)), {"systems": {tuned.system: tried}}, {})
             try:
-                check(file, schemas, "paper")
+                check(file, "paper")
                 check_paper(OptionChecker(file), file.content)
             except InputError as error:
                 raise tuned.refuse(f"{value!r} cannot be tried: {error.what}", ("values", path), error.why, error.do) from error
@@ -103,13 +103,12 @@ def _check_dev(tuned: _Tuned, printed: Mapping[str, str]) -> None:
         raise tuned.refuse(f"{name} cannot choose values", ("by", "task"), why, "Choose by a dev evaluation that no table prints")
 
 
-def check_tuning(project: Project, files: Mapping[str, YamlFile], schemas: Path) -> None:
+def check_tuning(project: Project, files: Mapping[str, YamlFile]) -> None:
     """Check every tuned system, and that the trained rows of a table have equally many trials.
 
     Args:
         project: the configuration, its systems and tasks looked up already.
         files: what was read, for messages.
-        schemas: folder of the schemas, which say what values a recipe may have.
 
     Raises:
         InputError: file, key, what is wrong and what to do.
@@ -121,7 +120,7 @@ def check_tuning(project: Project, files: Mapping[str, YamlFile], schemas: Path)
     for one in tuned:
         if missing := [key for key in ("values", "by") if key not in one.tune]:
             raise one.refuse(f"{one.system} has no `tune: {missing[0]}`", (), "", "Write it, or start from a recipe that has it: `like:`")
-        _check_values(one, schemas)
+        _check_values(one)
         _check_trials(one)
         _check_dev(one, printed)
     for name, table in project.tables.items():

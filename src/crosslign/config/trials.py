@@ -12,9 +12,9 @@ from crosslign.config.project import Project, remembered
 from crosslign.config.resolve import chain_of, entry_of, is_untrained, merge, runs_of
 
 DEV = "dev"
-"""Name of the selection by which a trial is judged: it looks at the last step, and keeps no model."""
+"""Name of the selection by which a trial is judged: it evaluates the last step, and keeps no model."""
 LAST_STEP = 10**9
-"""Steps between looks, more than any training has: the last step is looked at in any case."""
+"""Steps between dev evaluations, more than any training has: the last step is evaluated in any case."""
 FIRST = 1
 """Seed of the draw and of the trials where none is given."""
 

@@ -117,7 +117,7 @@ def execute(
         inputs, outputs, params: (name, value) items of the rule.
         threads: threads of the rule; a recipe's own thread count wins, so that `--cores` cannot change bytes.
         log: the job's log file.
-        resources: items of the rule, too: no settings, so that a changed one makes nothing anew.
+        resources: items of the rule, too: no settings, so that a changed one reruns nothing.
 
     A `CrosslignError` ends the process with its exit code, its message last in the log and on the screen: as CRITICAL where the job's
     input cannot be used, or its node has no room for temporary files, so that it is not tried again.

@@ -1,6 +1,6 @@
 """What the trainer and every objective share: batches, inputs, losses, parts; reading a batch; cosines (docs/add-a-method.md).
 
-Order: the types, checks of what an objective returns, what is read off a batch, names in a term's options, arithmetic.
+Order: the types, checks of what an objective returns, what is read off a batch, a term's part, arithmetic.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, TypeVar
 
 import torch
 from torch import Generator, Tensor, nn
@@ -144,7 +144,7 @@ class Part(nn.Module):
     """Named state that terms share: a projection, a head, a mixture, a queue with its momentum members.
 
     Attributes:
-        training_only: nothing but training needs this part: checkpoints for resume keep it, a trained system does not.
+        training_only: nothing but training needs this part: saved states keep it, a trained system does not.
         published: where published encoders keep such a part, its tensors by own name: what `start_from: encoder` takes over.
     """
 
@@ -277,17 +277,6 @@ def part_of(parts: Mapping[str, Part], name: str, kind: type[P]) -> P:
         own, wanted = (c.__module__.rsplit(".", 1)[-1] for c in (type(part), kind))
         raise InputError(f"a term cannot use the part {name!r}", where="parts", why=f"its kind is {own}, not {wanted}")
     return part
-
-
-def one_of(option: str, value: str, allowed: Any) -> str:
-    """Return the value of an option that names a variant; `allowed` is the `Literal` of them.
-
-    Raises:
-        InputError: it is none of those allowed.
-    """
-    if value not in get_args(allowed):
-        raise InputError(f"{option}: unknown variant {value!r}", where=option, why=nearest(str(value), list(get_args(allowed))))
-    return value
 
 
 MASKED: Final = -1e30

@@ -7,7 +7,6 @@ from typing import Annotated
 
 from torch import Tensor
 
-from crosslign.errors import InputError
 from crosslign.objectives.contract import Part
 from crosslign.options import Schema
 
@@ -24,8 +23,6 @@ class RankClassifier(Part):
 
     def __init__(self, ranks: int, frozen: bool) -> None:
         super().__init__()
-        if ranks < 2:
-            raise InputError("at least two ranks are needed", where="parts: ranks", why=f"found {ranks}")
         self.ranks, self.frozen = ranks, frozen
 
     @abstractmethod

@@ -30,13 +30,9 @@ def make_part(name: str, entry: Mapping[str, Any], model: Model, seed: int, wher
     """Build a part from its entry in a recipe and attach it to the model.
 
     Raises:
-        InputError: an unknown kind or option.
+        InputError: an unknown kind.
     """
-    kind = PARTS.get(entry["kind"], where)
-    try:
-        part = kind(**options_of("parts", entry))
-    except TypeError as error:
-        raise InputError("an option is invalid", where=where, why=str(error)) from error
+    part = PARTS.get(entry["kind"], where)(**options_of("parts", entry))
     part.attach(model, seed)
     return part
 
@@ -60,12 +56,11 @@ def take_over(part: Part, name: str, checkpoint: Path | None, where: str) -> Non
         raise InputError("the base system's part does not fit", where=where, why=" ".join(str(error).split())[:300]) from error
 
 
-def take_published(part: Part, name: str, encoder: Path, where: str) -> None:
+def take_published(part: Part, encoder: Path, where: str) -> None:
     """Load the state that a published encoder holds for a part; where it holds none the part stays as it is, and the log says so.
 
     Args:
         part: attached.
-        name: of the part, for messages.
         encoder: folder of the encoder's weights.
         where: what messages call the part.
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from crosslign.errors import InputError
-from crosslign.objectives.contract import Batch, Input, both_sides, one_of, side
+from crosslign.objectives.contract import Batch, Input, both_sides, side
 from crosslign.options import MinLen, Schema, ViewKind
 
 Encode = Literal["pair", "sentences"]
@@ -70,8 +70,7 @@ class Views:
         kinds: Sequence[str] | None = None,
         over_views: str = "mean",
     ) -> None:
-        self.over_views = one_of("over_views", over_views, OverViews)
-        self.encode, self.kinds = one_of("encode", encode, Encode), kinds
+        self.encode, self.kinds, self.over_views = encode, kinds, over_views
         self._name = "_".join(["view", *(kinds or ())])
 
     def inputs(self, batch: Batch) -> dict[str, Input]:

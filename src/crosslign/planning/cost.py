@@ -183,7 +183,7 @@ def too_long(project: Project, jobs: Iterable[Job], tries: int) -> str:
     Args:
         project: the configuration.
         jobs: rule and wildcards of every job that would start.
-        tries: of a job, the first included; a training goes on where the last one stopped, any other job begins anew.
+        tries: of a job, the first included; a training goes on where the last one stopped, any other job starts from the beginning.
     """
     _, longest = most(project)
     found: dict[str, list[tuple[float, str]]] = {}

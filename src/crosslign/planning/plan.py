@@ -9,6 +9,7 @@ from pathlib import Path
 
 from crosslign.config.data_plan import FileNeed
 from crosslign.config.project import Project
+from crosslign.config.resources import RULES, STAND_IN_RULE, stage_of
 from crosslign.console import number_of
 from crosslign.durations import duration
 from crosslign.files.walk import files_below
@@ -26,12 +27,8 @@ from crosslign.planning.cost import (
 from crosslign.planning.data import data_lines
 from crosslign.planning.mining import mining_lines
 
-STAGES = (
-    "fetch", "write_stand_in", "prepare_encoder", "filter_shards", "build_corpus", "build_evaluation", "fetch_model", "build_view",
-    "build_examples", "tokenise", "train_system", "choose", "embed", "score", "count_rows", "make_table", "draw_figure",
-    "write_overview", "write_claims", "measure_overlap", "write_report", "mine_texts", "mine_embed", "mine_search", "mine_join",
-    "mine_calibrate", "mine_pairs",
-)  # fmt: skip
+STAGES = tuple(dict.fromkeys(("fetch", STAND_IN_RULE, *map(stage_of, RULES))))
+"""Names of rules by which jobs are counted, in the order of a run."""
 
 ON_DEVICES = ("train_system", "embed")
 """Stages whose jobs compute on GPUs where the scale has some; a plan counts their hours by themselves."""

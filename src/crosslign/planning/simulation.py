@@ -26,26 +26,6 @@ class Task:
     priority: float = 0
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What a simulated run took.
-
-    Attributes:
-        seconds: from the first start to the last end.
-        gpu_seconds: device time that jobs held.
-        gpus: devices that there were.
-    """
-
-    seconds: float
-    gpu_seconds: float
-    gpus: int
-
-    @property
-    def utilisation(self) -> float:
-        """Share of the devices' time that jobs held, between 0 and 1."""
-        return self.gpu_seconds / (self.gpus * self.seconds) if self.gpus and self.seconds else 0.0
-
-
 def longest_path(tasks: Mapping[str, Task]) -> list[str]:
     """Return the longest chain of jobs, first to last: its time is what no number of devices brings a run under."""
     ends: dict[str, float] = {}
@@ -65,8 +45,10 @@ def _sorter(tasks: Mapping[str, Task]) -> TopologicalSorter[str]:
     return TopologicalSorter({name: task.after for name, task in tasks.items()})
 
 
-def simulate(tasks: Mapping[str, Task], gpus: int, cores: int, jobs: int, start_seconds: float = 0.0) -> Outcome:
-    """Run the graph: whenever something ends, start what is ready and fits, by priority, then by its place in the graph.
+def simulate(tasks: Mapping[str, Task], gpus: int, cores: int, jobs: int, start_seconds: float = 0.0) -> float:
+    """Return the seconds from the first start to the last end: whenever a job ends, what is ready and fits starts.
+
+    What has the higher priority goes first, then what comes first in the graph.
 
     Args:
         tasks: jobs by name; none may ask for more than there is.
@@ -79,7 +61,7 @@ def simulate(tasks: Mapping[str, Task], gpus: int, cores: int, jobs: int, start_
     waiting, ready = _sorter(tasks), list[tuple[float, int, str]]()
     waiting.prepare()
     running: list[tuple[float, str]] = []
-    now, used, free_gpus, free_cores = 0.0, 0.0, gpus, cores
+    now, free_gpus, free_cores = 0.0, gpus, cores
     while waiting.is_active():
         left = []
         for entry in sorted([*ready, *((-tasks[name].priority, places[name], name) for name in waiting.get_ready())]):
@@ -87,11 +69,10 @@ def simulate(tasks: Mapping[str, Task], gpus: int, cores: int, jobs: int, start_
             if len(running) < jobs and task.gpus <= free_gpus and task.cores <= free_cores:
                 free_gpus, free_cores = free_gpus - task.gpus, free_cores - task.cores
                 heapq.heappush(running, (now + task.seconds + start_seconds, entry[2]))
-                used += task.gpus * (task.seconds + start_seconds)
             else:
                 left.append(entry)
         ready = left
         now, ended = heapq.heappop(running)
         free_gpus, free_cores = free_gpus + tasks[ended].gpus, free_cores + tasks[ended].cores
         waiting.done(ended)
-    return Outcome(now, used, gpus)
+    return now

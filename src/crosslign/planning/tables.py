@@ -29,7 +29,7 @@ def table_rows(project: Project, graph: Graph, means: Mapping[str, float]) -> It
         own = behind(graph, [made[table]])
         tasks = tasks_of(project, own, means)
         cost = cost_of(project, costly(own), 8)
-        times = [simulate(tasks, gpus, CORES, QUEUE).seconds for gpus in (1, 8)]
+        times = [simulate(tasks, gpus, CORES, QUEUE) for gpus in (1, 8)]
         least = sum(tasks[name].seconds for name in longest_path(tasks))
         needs = [need for need in data_plan(project, [table]) if need.state in ("fetch", "mirror", "by hand")]
         downloads = bytes_text(sum(need.bytes or need.about_bytes or 0 for need in needs))

@@ -69,7 +69,7 @@ def wall_lines(project: Project, graph: Graph, tasks: Mapping[str, Task], gpus: 
     """Yield how long the run takes on a machine or cluster, and the longest chain of jobs with what takes long in it."""
     if chain := [*chain_lines(graph, tasks)]:
         devices = f"{number_of(gpus, 'GPU')} and " if project.gpus else ""
-        took = simulate(tasks, max(gpus, project.gpus), cores, QUEUE).seconds
+        took = simulate(tasks, max(gpus, project.gpus), cores, QUEUE)
         yield f"about {duration(took)} on {devices}{number_of(cores, 'core')}, downloads at {DOWNLOADED_MB_A_SECOND:.0f} MB/s; simulated"
         yield from chain
 

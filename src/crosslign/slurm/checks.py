@@ -84,7 +84,7 @@ def most(jobs: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, dict[str, A
 
 
 def require_status(asked: Iterable[Mapping[str, Any]], command: str) -> None:
-    """Refuse a run whose jobs nobody could be asked after.
+    """Refuse a run if Slurm cannot report the states of its jobs.
 
     Args:
         asked: resources of the jobs to come.

@@ -20,7 +20,7 @@ from crosslign.slurm.commands import QUEUE_FULL, ask, ending, job_name, numbers_
 from crosslign.slurm.job_states import DONE, FORGOTTEN, JobStates
 
 LONGEST_PAUSE = 180.0
-"""Seconds between two looks at jobs, or two submissions of one, at most."""
+"""Seconds between two queries of jobs, or two submissions of one, at most."""
 ENDING_SECONDS = 60.0
 """How long jobs that were cancelled are waited for, at most; Slurm gives them 30 unless its KillWait says otherwise."""
 NUMBERS_AT_ONCE = 200
@@ -58,7 +58,7 @@ Executor: Any = object
 class PatientExecutor(Executor):  # type: ignore[misc]
     """An executor on that of snakemake-executor-plugin-slurm (2.8), which submits the jobs.
 
-    - A submission that fails of what passes is made again, in the same try of the job. The plugin takes each for a failed try, and all
+    - A submission that fails of what passes is repeated, in the same try of the job. The plugin takes each for a failed try, and all
       tries of all jobs that are ready are used up within a minute.
     - Jobs go as arrays as they come, those together that ask for the same. The plugin drops jobs of a rule while more of it are ready,
       which nobody offers it again (its issue 473), and asks for all of an array what the first one wants.
@@ -73,7 +73,7 @@ class PatientExecutor(Executor):  # type: ignore[misc]
     """
 
     pause = 15.0
-    """Seconds before a submission is made again; twice as many after each further refusal."""
+    """Seconds before a submission is repeated; twice as many after each further refusal."""
     next_seconds_between_status_checks: float
 
     def __init__(self, workflow: Any, logger: Any) -> None:
@@ -270,7 +270,7 @@ class PatientExecutor(Executor):  # type: ignore[misc]
                 log.unlink(missing_ok=True)
 
     async def sleep(self) -> None:
-        """Wait until the next look at jobs, and no longer than the run goes on."""
+        """Wait until the next query of jobs, and no longer than the run goes on."""
         due = time.monotonic() + self.next_seconds_between_status_checks
         while self.wait and time.monotonic() < due:
             await asyncio.sleep(1.0)

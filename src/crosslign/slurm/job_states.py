@@ -22,7 +22,7 @@ NEVER = re.compile(
     rf"{TOO_LONG.pattern}|PartitionNodeLimit|PartitionConfig|BadConstraints|InvalidAccount|InvalidQOS|AccountNotAllowed|QOSNotAllowed"
     r"|(?:QOS|Assoc)Max\w+PerJob\w*|MaxMemPerLimit|DependencyNeverSatisfied|requeued (?:in )?(?:held|special exit)|JobHeldAdmin"
 )
-"""Slurm's reasons that no waiting mends: it takes such jobs unless its administrator says otherwise (`EnforcePartLimits`)."""
+"""Slurm's reasons that waiting does not end: it takes such jobs unless its administrator says otherwise (`EnforcePartLimits`)."""
 FORGOTTEN = "UNKNOWN"
 """Slurm no longer knows the job: it has ended, and its files tell how."""
 WAITING = ("PENDING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT")

@@ -1,4 +1,4 @@
-"""Checkpoints for resume: always an old one or a new one, never half of one, and never one of another recipe."""
+"""Saved states of a training: always an old one or a new one, never half of one, and never one of another recipe."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import hashlib
 import json
 import logging
 import shutil
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -16,7 +17,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from crosslign.config.entry_keys import TRAIN_DEFAULTS, completed, without_pace
+from crosslign.config.entry_keys import CHECKPOINT_MINUTES, TRAIN_DEFAULTS, completed, without_pace
 from crosslign.config.versions import raised
 from crosslign.encoders.model import Model
 from crosslign.errors import InputError
@@ -32,7 +33,7 @@ POINTER = "current"
 TENSORS = ("model", "parts", "optimiser")
 HALVES = "halves.json"
 KEPT = 2
-"""Checkpoints that are kept for resume: the last, and one more for when that is damaged."""
+"""Saved states that are kept: the last, and one more for when that is damaged."""
 
 log = logging.getLogger(__name__)
 
@@ -103,6 +104,34 @@ def _same_recipe(found: Any, wanted: Mapping[str, Any]) -> bool:
     if isinstance(found, str):
         return bool(found == sha256_text(json.dumps(wanted, sort_keys=True)))
     return {**found, "train": completed(found["train"], wanted["train"], TRAIN_DEFAULTS)} == wanted
+
+
+class Pace:
+    """Tells when a state is to be saved: some time after the last one, and after every so many steps where a recipe says so.
+
+    It changes no bytes of the result. Time goes first, since a state takes as long to write however short a step is; it runs from the
+    last one that this process wrote.
+
+    Args:
+        train: of the recipe, its `checkpoint_minutes` and `checkpoint_every` (none, or 0, for no such bound).
+    """
+
+    def __init__(self, train: Mapping[str, Any]) -> None:
+        self._seconds = 60.0 * float(train.get("checkpoint_minutes") or CHECKPOINT_MINUTES)
+        self._every = int(train.get("checkpoint_every") or 0)
+        self.saved()
+
+    def saved(self) -> None:
+        """Take note that a checkpoint has been written."""
+        self._last = time.monotonic()
+
+    def by_time(self) -> bool:
+        """Tell whether the last checkpoint is long enough ago, by the clock of this process."""
+        return time.monotonic() - self._last >= self._seconds
+
+    def by_steps(self, done: int) -> bool:
+        """Tell whether one is due after so many steps."""
+        return self._every > 0 and done % self._every == 0
 
 
 def remove_leftovers(folder: Path) -> None:
@@ -208,7 +237,11 @@ class Checkpoints:
                     ", ".join(stale),
                 )
                 break
-            return self._take_over(state, tensors, model, parts, optimiser)
+            model.load_state_dict(tensors["model"])
+            load_parts(parts, tensors["parts"])
+            optimiser.load(tensors["optimiser"])
+            log.info("continuing after step %d", state["step"])
+            return state
         self._drop()
         return None
 
@@ -224,20 +257,6 @@ class Checkpoints:
             if sha256_file(folder / f"{name}.safetensors") != expected:
                 raise InputError("its checksum differs from that of the file that was written", where=f"{name}.safetensors")
         return state, {name: load_file(folder / f"{name}.safetensors") for name in TENSORS}
-
-    def _take_over(
-        self,
-        state: dict[str, Any],
-        tensors: Mapping[str, Mapping[str, Tensor]],
-        model: Model,
-        parts: Mapping[str, Part],
-        optimiser: Optimiser,
-    ) -> dict[str, Any]:
-        model.load_state_dict(tensors["model"])
-        load_parts(parts, tensors["parts"])
-        optimiser.load(tensors["optimiser"])
-        log.info("continuing after step %d", state["step"])
-        return state
 
     def note_halves(self, micro_batches: Mapping[str, int]) -> None:
         """Write down, by training set, the micro-batches with which all ranks of this very run are to start again."""

@@ -29,8 +29,8 @@ def write_choice(recipe: Mapping[str, Any], folders: Mapping[str, Path], out: Pa
     """
     trials = []
     for run, values in recipe["trials"].items():
-        looks = read_json(folders[run] / "selection.json")["looks"]
-        trials.append({"run": run, "values": values, "score": looks[-1]["scores"].get(DEV) if looks else None})
+        evaluations = read_json(folders[run] / "selection.json")["looks"]
+        trials.append({"run": run, "values": values, "score": evaluations[-1]["scores"].get(DEV) if evaluations else None})
     scored = [trial for trial in trials if trial["score"] is not None]
     if not scored:
         why, do = (

@@ -29,7 +29,7 @@ def finite(value: Any) -> Any:
 
 
 def holds(path: Path, state: Mapping[str, Any]) -> bool:
-    """Tell whether a curve begins with the bytes that `flush` told of; states of before there were checksums tell how many alone."""
+    """Tell whether a curve begins with the bytes that a saved state recorded; states from before checksums recorded their number."""
     with open(path, "rb") as file:
         begins = file.read(state["curve_bytes"])
     found = hashlib.sha256(begins).hexdigest()

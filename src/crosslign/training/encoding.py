@@ -1,4 +1,4 @@
-"""One step's sentences through the model: grouped, sorted by length, in micro-batches, over ranks (gradient caching)."""
+"""One step's sentences through the model: grouped, sorted by length, in micro-batches, over ranks (gradient caching); what that costs."""
 
 from __future__ import annotations
 
@@ -16,19 +16,61 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from crosslign.devices import distinct_rows
-from crosslign.encoders.model import Model
+from crosslign.encoders.model import Member, Model
 from crosslign.encoders.packed.training import PackedTraining, trains_packed
 from crosslign.encoders.pooling import MASKED_TOKENS
 from crosslign.encoders.tokens import Ids, collate, sent
 from crosslign.errors import InputError
 from crosslign.objectives.contract import Input, ids_of
-from crosslign.training.cost import Cost, cost_of
 from crosslign.training.draws import derive, seed_device
 from crosslign.training.masking import Picked, masked_tokens
 from crosslign.training.tokenised import Lookup
 
 GroupKey = tuple[str, str, int, bool]
 """Member, pooling (`MASKED_TOKENS` of masked inputs), layer, and whether an input is a pair of texts."""
+WITH_GRADIENT = 3
+"""Forward passes that a forward and a backward pass take together: the backward pass multiplies by weights and by activations."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What was encoded, on all ranks together.
+
+    Attributes:
+        sentences: sentences, or pairs that are read as one text.
+        tokens: their tokens, special ones included and padding left out.
+        tokens_with_gradient: those of them that were encoded with gradient.
+        flops: of the encoder's products, `WITH_GRADIENT` times those of a forward pass where there was a gradient, once elsewhere.
+    """
+
+    sentences: int = 0
+    tokens: int = 0
+    tokens_with_gradient: int = 0
+    flops: float = 0.0
+
+    def __add__(self, other: Cost) -> Cost:
+        """Return both together."""
+        with_gradient = self.tokens_with_gradient + other.tokens_with_gradient
+        return Cost(self.sentences + other.sentences, self.tokens + other.tokens, with_gradient, self.flops + other.flops)
+
+
+def cost_of(member: Member, ids: Sequence[Ids], blocks: int, gradient: bool) -> Cost:
+    """Return the cost of encoding sentences.
+
+    A sentence of n tokens takes 2·n·W for the products with weights and 4·n²·d·L for those of attention: W weights in the blocks that
+    are read, L of these, d the length of the states. Gradient caching encodes with gradient twice, to save memory: it counts once.
+
+    Args:
+        member: the encoder.
+        ids: token ids of each sentence.
+        blocks: blocks of the encoder that are read.
+        gradient: whether a backward pass follows.
+    """
+    lengths = np.fromiter((len(one) for one in ids), np.float64, len(ids))
+    weights = member.block_weights * blocks / member.blocks
+    flops = float((2 * lengths * weights + 4 * lengths**2 * member.dimension * blocks).sum())
+    tokens = int(lengths.sum())
+    return Cost(len(ids), tokens, tokens if gradient else 0, flops * (WITH_GRADIENT if gradient else 1))
 
 
 @dataclass(frozen=True)

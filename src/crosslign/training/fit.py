@@ -20,14 +20,12 @@ from crosslign.files import atomic_folder
 from crosslign.memory import free_memory, is_out_of_memory
 from crosslign.objectives.contract import Part
 from crosslign.training.accelerator import own_device, start_accelerator
-from crosslign.training.checkpoint import Checkpoints, checkpoint_key, remove_leftovers, write_system
-from crosslign.training.cost import Cost, restored, steps_within
+from crosslign.training.checkpoint import Checkpoints, Pace, checkpoint_key, remove_leftovers, write_system
 from crosslign.training.curve import Curve, Spikes, StepProgress, holds
-from crosslign.training.encoding import Settings
+from crosslign.training.encoding import Cost, Settings
 from crosslign.training.guards import Guards
 from crosslign.training.memory import HalvedError, TooLargeError, bounded_memory, does_not_fit, halved, largest_that_fits
-from crosslign.training.optimiser import Optimiser, total_steps
-from crosslign.training.pace import Pace
+from crosslign.training.optimiser import Optimiser, steps_within, total_steps
 from crosslign.training.selection import Dev, Selection
 from crosslign.training.signals import GivenUpError, StopFlag, stop_requests
 from crosslign.training.step import NotFiniteError, StepLoss, Stepper, not_finite
@@ -97,8 +95,8 @@ class _Run:
     def _length(self, train: Mapping[str, Any]) -> int:
         """Return the steps of the run: those that come nearest to its budget, where it has one."""
         if "budget" in train:
-            return steps_within(train["budget"], self.stepper.cost, self.recipe["system"])
-        return total_steps(self.streams[0].order.steps_per_epoch, 1, train.get("epochs"), train.get("steps"))
+            return steps_within(train["budget"], lambda step: self.stepper.cost(step).flops, self.recipe["system"])
+        return total_steps(self.streams[0].order.steps_per_epoch, train.get("epochs"), train.get("steps"))
 
     @property
     def precision(self) -> str:
@@ -125,8 +123,9 @@ class _Run:
             self.scaler.load_state_dict(state["scaler"])
             self.skipped = int(state["skipped"])
         self.last_loss = state["last_loss"]
-        self.cost = restored(state.get("cost"), int(state["step"]), self.stepper.cost)
         self.done = self._saved = int(state["step"])
+        known = state.get("cost")  # an earlier version saved none
+        self.cost = Cost(**known) if known else sum(map(self.stepper.cost, range(self.done)), Cost())
         return float(state.get("seconds", 0.0))
 
     def _check(self, state: Mapping[str, Any]) -> None:
@@ -137,7 +136,7 @@ class _Run:
             raise InputError("lines of the curve are missing or changed", where=str(curve))
 
     def save(self) -> None:
-        """Write a checkpoint for resume, unless this very state has one."""
+        """Save this very state, unless that was done."""
         if self._saved == self.done:
             return
         self.accelerator.wait_for_everyone()
@@ -197,10 +196,10 @@ class _Run:
         self.guards.not_finite(self.done, lost)
         return result
 
-    def look(self, stop: StopFlag) -> bool:
-        """Look at dev data when that is due; return whether a signal had it given up, to be taken when the run goes on."""
+    def evaluate(self, stop: StopFlag) -> bool:
+        """Do the dev evaluation when it is due; return whether a signal had it given up, to be done when the run goes on."""
         try:
-            if self.selection.look(self.done, self.ended, self.model, self.parts, stop):
+            if self.selection.evaluate(self.done, self.ended, self.model, self.parts, stop):
                 self._prune()
         except GivenUpError:
             return True
@@ -225,7 +224,7 @@ class _Run:
         return f"the gradient of fp16, {self.skipped} in a row and at a scale of {scale:.3g}," if gone else ""
 
     def _note(self, result: StepLoss | None, learning_rate: float, norm: float, lost: NotFiniteError | None) -> None:
-        """Write a step's line of the curve; the guards look at it."""
+        """Write a step's line of the curve, with what the guards found."""
         line: dict[str, Any] = {
             "step": self.done,
             "epoch": round(self.done / self.streams[0].order.steps_per_epoch, 6),
@@ -234,7 +233,7 @@ class _Run:
             "grad_norm": norm,
             "terms": result.terms if result else {},
         }
-        if result is not None and (seen := self.guards.look(self.done, result.sentences, result.terms)):
+        if result is not None and (seen := self.guards.check(self.done, result.sentences, result.terms)):
             line["guards"] = seen
         if lost is not None:
             line["examples"] = lost.ids
@@ -269,7 +268,7 @@ class _Run:
         log.warning("%s (%s): continuing after step %d with %s", error, error.cause, self.done, smaller)
 
     def asked(self, flag: StopFlag, given_up: bool) -> tuple[bool, bool, bool]:
-        """Tell what any rank knows: whether it was asked to stop, whether a checkpoint is due by its clock, whether a look was given up."""
+        """Tell what any rank knows: whether it was asked to stop, whether its clock says to save, whether a dev evaluation was given up."""
         known = [bool(flag), self.writes and self.pace.by_time(), given_up]
         if self.accelerator.num_processes > 1:
             known = self.accelerator.reduce(torch.tensor(known, dtype=torch.int32, device=self.accelerator.device), "sum").tolist()
@@ -360,7 +359,7 @@ def fit(
 def _loop(run: _Run, stop: StopFlag) -> None:
     progress, spikes = StepProgress(run.done, run.steps), Spikes()
     while True:
-        asked_to_stop, save, given_up = run.asked(stop, run.look(stop))
+        asked_to_stop, save, given_up = run.asked(stop, run.evaluate(stop))
         if run.ended and not given_up:
             return
         if asked_to_stop or save:

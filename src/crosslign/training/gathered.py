@@ -1,4 +1,4 @@
-"""Rows of all ranks as one batch: what a loss of another trainer, whose ranks have a share of the rows each, is computed on."""
+"""Batches gathered over all ranks, for losses under another trainer."""
 
 from __future__ import annotations
 

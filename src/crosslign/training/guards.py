@@ -1,7 +1,7 @@
 """Guards of a run: numbers that are not finite, one prediction for everything, vectors that fall together, an empty first rank.
 
 Each guard has an action: `fail` ends the run with an error and no system; `stop` ends training there and keeps the system, which
-is marked as collapsed; `mark` trains on and marks it; `off` does not look (numbers that are not finite are always looked for). A
+is marked as collapsed; `mark` trains on and marks it; `off` does not check (whether numbers are finite is always checked). A
 mark says what is so when a checkpoint is written: a run that recovers loses it, except where an update was not finite. Score
 records of a marked checkpoint carry the mark.
 """
@@ -36,7 +36,7 @@ DEFAULTS: Final[Mapping[str, Any]] = {
     "rank_1_steps": 500,
 }
 SAMPLE = 256
-"""Vectors of an input that a look takes."""
+"""Vectors of an input that a check takes."""
 
 log = logging.getLogger(__name__)
 
@@ -60,13 +60,13 @@ class Guards:
 
     Args:
         settings: of `train: guards`; missing keys have the values of `DEFAULTS`. `left_out`: updates in a row that are not
-            finite at which training ends under `mark`, too. `every`: steps between looks; `after`: steps
-            before the first; `patience`: looks in a row that must be bad; `cosine` and `rank`: vectors have collapsed where
+            finite at which training ends under `mark`, too. `every`: steps between checks; `after`: steps
+            before the first; `patience`: checks in a row that must be bad; `cosine` and `rank`: vectors have collapsed where
             their mean cosine is above, or their effective rank below. `rank_1_share` and `rank_1_steps`: the encoder's loss of
             EMMA-X is noise where more than that share of the anchors has no candidate of rank 1 for so many steps.
 
     Attributes:
-        bad: looks in a row that were bad, by guard.
+        bad: checks in a row that were bad, by guard.
         events: guard, `from` and `to` (steps; None while it lasts) and reason of everything that was marked.
         stopped: why training must end, or empty.
     """
@@ -81,12 +81,12 @@ class Guards:
         self.settings = {**DEFAULTS, **self.settings}
 
     def due(self, done: int) -> bool:
-        """Tell whether the step that made `done` steps is one to look at."""
+        """Tell whether the step that made `done` steps is one to check."""
         watched = any(self.settings[guard] != "off" for guard in GUARDS[1:])
         return watched and done >= self.settings["after"] and done % self.settings["every"] == 0
 
-    def look(self, done: int, vectors: Sequence[Tensor], terms: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-        """Look at a batch, when that is due.
+    def check(self, done: int, vectors: Sequence[Tensor], terms: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+        """Check a batch, when that is due.
 
         Args:
             done: steps done.
@@ -95,7 +95,7 @@ class Guards:
                 labels, got one prediction, `without_rank_1` of one that ranks the share of anchors without rank 1.
 
         Returns:
-            What was seen, for the curve; empty where no look was due.
+            What was seen, for the curve; empty where no check was due.
 
         Raises:
             CrosslignError: a guard whose action is `fail`.
@@ -117,9 +117,9 @@ class Guards:
         return found
 
     def _rank_1(self, name: str, done: int, empty: float) -> None:
-        looks = self.settings["rank_1_steps"] // self.settings["every"] + 1
+        checks = self.settings["rank_1_steps"] // self.settings["every"] + 1
         reason = f"{name} finds no candidate of rank 1 for {empty:.1%} of the anchors"
-        self._note(f"rank_1_empty {name}", done, empty > self.settings["rank_1_share"], reason, looks)
+        self._note(f"rank_1_empty {name}", done, empty > self.settings["rank_1_share"], reason, checks)
 
     def _note(self, guard: str, done: int, bad: bool, reason: str, patience: int | None = None) -> None:
         patience = patience or self.settings["patience"]

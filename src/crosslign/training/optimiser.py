@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, cos, isfinite, pi
 from typing import Any, Final
@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from crosslign.devices import distinct_rows
 from crosslign.encoders.model import Model
+from crosslign.errors import InputError
 from crosslign.objectives.contract import Part
 
 SCHEDULES: Final = ("linear", "cosine", "constant")
@@ -45,19 +46,42 @@ def warmup_of(train: Mapping[str, Any], steps: int) -> int:
     return ceil(round(share * steps, 6)) if share is not None else int(train.get("warmup_steps", 0))
 
 
-def total_steps(rows: int, batch: int, epochs: float | None, steps: int | None) -> int:
+def total_steps(per_epoch: int, epochs: float | None, steps: int | None) -> int:
     """Return the optimiser steps of a run.
 
     Args:
-        rows: examples of the first term; a last incomplete batch is a step.
-        batch: examples a step.
-        epochs: passes over the examples, or None.
+        per_epoch: steps of one pass over the examples of the first term.
+        epochs: such passes, or None.
         steps: upper bound, or None; without both it is one epoch.
     """
     epochs = epochs if epochs is not None else (None if steps else 1.0)
-    whole = ceil(round(epochs * ceil(rows / batch), 6)) if epochs is not None else steps  # 1.1 * 50 is a little more than 55
+    whole = ceil(round(epochs * per_epoch, 6)) if epochs is not None else steps  # 1.1 * 50 is a little more than 55
     assert whole is not None
     return min(whole, steps) if steps else whole
+
+
+def steps_within(budget: float, flops: Callable[[int], float], where: str) -> int:
+    """Return how many steps of a training come nearest to a budget.
+
+    Args:
+        budget: FLOPs of the encoder.
+        flops: of a step, from 0; batches are functions of seed and step, so it is known without encoding.
+        where: the system, for messages.
+
+    Raises:
+        InputError: the first step alone takes more than twice the budget.
+    """
+    spent, steps = 0.0, 0
+    while True:
+        own = flops(steps)
+        if spent + own > budget:
+            break
+        spent, steps = spent + own, steps + 1
+    steps += spent + own - budget < budget - spent
+    if steps == 0:
+        why = f"a step takes {own:.3g} FLOPs, the budget is {budget:.3g}"
+        raise InputError("the budget is too small for one step", where=f"{where}: train.budget", why=why, do="Raise it, or lower `batch`")
+    return steps
 
 
 WORTH = {"cpu": 0.5, "cuda": 0.37}
@@ -96,7 +120,7 @@ class RowUpdates:
         self._used: dict[Tensor, Tensor] = {}
 
     def forget(self) -> None:
-        """Look at the moments anew: after a state was loaded."""
+        """Forget which rows were used: after a state was loaded, its moments say."""
         self._used.clear()
 
     def _used_rows(self, table: Tensor) -> Tensor:

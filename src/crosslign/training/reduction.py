@@ -23,7 +23,7 @@ class Reduction:
     Every rank starts the same sums in the same order, also for parameters that its share of a batch did not reach.
 
     Args:
-        accelerator: accelerate's, with the ranks.
+        accelerator: accelerate's, with several ranks.
         model: the encoder.
         parts: named state of the terms.
     """
@@ -32,8 +32,6 @@ class Reduction:
         self._ranks, self._device = int(accelerator.num_processes), accelerator.device
         self._parts = [p for part in parts.values() for p in part.parameters() if p.requires_grad]
         self._open = False
-        if self._ranks == 1:
-            return
         embeddings = {m.weight for m in model.modules() if isinstance(m, nn.Embedding) and m.weight.requires_grad}
         self._tables = [p for p in model.parameters() if p in embeddings]
         # The last layers come first: their gradients are the first that a backward pass has.
@@ -51,7 +49,7 @@ class Reduction:
     @contextmanager
     def last_pass(self) -> Iterator[None]:
         """Start the sum of each bucket once all its gradients are there: for the step's last backward pass, which adds to them last."""
-        self._open = self._ranks > 1
+        self._open = True
         try:
             yield
         finally:
@@ -74,8 +72,6 @@ class Reduction:
 
     def finish(self) -> None:
         """Leave in every parameter the gradient of all ranks; none where no rank has one."""
-        if self._ranks == 1:
-            return
         for bucket in self._buckets[len(self._sums) :]:
             self._start(bucket)
         kinds = self._own + [NONE if p.grad is None else ROWS if p.grad.is_sparse else DENSE for p in self._tables]

@@ -165,10 +165,10 @@ def train_run(
         recipe: the resolved recipe of the run.
         examples: folders of tokenised training sets by id.
         base: folder of each member to start from.
-        sets: texts, items and gold of the evaluation corpora that selection looks at, by id.
+        sets: texts, items and gold of the evaluation corpora of the dev evaluations, by id.
         tasks: their entries of config/tasks.yaml, by id.
         out: the run's folder, moved into place whole.
-        checkpoints: working folder for resume.
+        checkpoints: working folder, with the saved states.
         context: `version`, the versions of what trains, in words.
 
     Returns:

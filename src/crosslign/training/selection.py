@@ -40,8 +40,8 @@ class Selection:
     """Best checkpoints so far.
 
     Args:
-        select: `select` of the recipe; of each name `every`, the steps between looks or `epoch`, and `keep`, false where scores are
-            written down and no model is kept. A run's last step is looked at too.
+        select: `select` of the recipe; of each name `every`, the steps between dev evaluations or `epoch`, and `keep`, false where
+            scores are written down and no model is kept. A run's last step is evaluated too.
         dev: scores the model.
         folder: where the best models lie until the end.
         readout: of the recipe, for the saved folders.
@@ -58,21 +58,21 @@ class Selection:
         epoch: int,
         accelerator: Any,
     ) -> None:
-        looked = select if dev is not None else {}
-        self._every = {name: epoch if entry["every"] == "epoch" else int(entry["every"]) for name, entry in looked.items()}
-        self._keeps = [name for name, entry in looked.items() if entry.get("keep", True)]
+        evaluated = select if dev is not None else {}
+        self._every = {name: epoch if entry["every"] == "epoch" else int(entry["every"]) for name, entry in evaluated.items()}
+        self._keeps = [name for name, entry in evaluated.items() if entry.get("keep", True)]
         self._dev, self._folder, self._readout, self._accelerator = dev, folder, readout, accelerator
-        self.looks: list[dict[str, Any]] = []
+        self.evaluations: list[dict[str, Any]] = []
         self.best: dict[str, dict[str, Any]] = {}
         self._sums: dict[str, str] = {}
 
     def state(self) -> dict[str, Any]:
         """Return what `restore` needs."""
-        return {"looks": self.looks, "best": self.best, "sha256": self._sums}
+        return {"looks": self.evaluations, "best": self.best, "sha256": self._sums}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go back to a saved state; a better model found after it is found again."""
-        self.looks, self.best, self._sums = list(state["looks"]), dict(state["best"]), dict(state["sha256"])
+        self.evaluations, self.best, self._sums = list(state["looks"]), dict(state["best"]), dict(state["sha256"])
 
     def check(self, state: Mapping[str, Any]) -> None:
         """Check that the best models of a saved state lie there as they were written.
@@ -89,25 +89,25 @@ class Selection:
         return self._folder / f"{name}-{step:08d}"
 
     def due(self, done: int, last: bool) -> list[str]:
-        """Return the names that a look is due for and was not taken: none twice at one step, as where a run goes on from that step.
+        """Return the names of which a dev evaluation is due and was not done: none twice at one step, as where a run goes on from there.
 
         Args:
             done: steps done.
             last: whether this was the last step.
         """
-        if not done or (self.looks and self.looks[-1]["step"] == done):
+        if not done or (self.evaluations and self.evaluations[-1]["step"] == done):
             return []
         return sorted(name for name, every in self._every.items() if last or done % every == 0)
 
-    def look(self, done: int, last: bool, model: Model, parts: Mapping[str, Part], stop: StopFlag) -> list[str]:
-        """Score the model when a look is due, and keep it for each name whose best it is; a tie keeps the older one.
+    def evaluate(self, done: int, last: bool, model: Model, parts: Mapping[str, Part], stop: StopFlag) -> list[str]:
+        """Score the model when a dev evaluation is due, and keep it for each name whose best it is; a tie keeps the older one.
 
         Args:
             done: steps done.
             last: whether this was the last step.
             model: the encoder.
             parts: saved beside it.
-            stop: a signal while the model is scored gives the look up; nothing has changed then.
+            stop: a signal while the model is scored gives the evaluation up; nothing has changed then.
 
         Returns:
             The names that it was kept for.
@@ -120,7 +120,7 @@ class Selection:
             return []
         encoded = self._encoded(self._dev, model, stop)
         if not self._accelerator.is_main_process:
-            self.looks.append({"step": done})
+            self.evaluations.append({"step": done})
             return []
         with stop.at_once():
             scores = self._dev.score(model, encoded)
@@ -134,7 +134,7 @@ class Selection:
                     copy_linked(first, temporary)
                 self._sums[name] = sha256_folder(temporary)
             self.best[name] = {"step": done, "value": scores[name]}
-        self.looks.append({"step": done, "scores": finite({name: scores.get(name) for name in due}), "kept": kept})
+        self.evaluations.append({"step": done, "scores": finite({name: scores.get(name) for name in due}), "kept": kept})
         log.info("step %d: %s; kept for: %s", done, ", ".join(f"{name} {scores.get(name)}" for name in due), ", ".join(kept) or "none")
         return kept
 
@@ -192,7 +192,7 @@ class Selection:
             step = self.best[name]["step"] if name in self.best else done
             copy_linked(last if step == done else self._place(name, step), out / name)
         missing = sorted(set(self._keeps) - set(self.best))
-        write_json(out / "selection.json", {"best": self.best, "looks": self.looks, "without_score": missing})
+        write_json(out / "selection.json", {"best": self.best, "looks": self.evaluations, "without_score": missing})
 
 
 def copy_linked(folder: Path, copy: Path) -> None:

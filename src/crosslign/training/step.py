@@ -15,9 +15,8 @@ from crosslign.encoders.model import Model
 from crosslign.errors import CrosslignError, InputError
 from crosslign.memory import free_memory, is_out_of_memory
 from crosslign.objectives.contract import Batch, Input, Part, checked_loss, ids_of, plan_of
-from crosslign.training.cost import Cost
 from crosslign.training.draws import derive, seed_device, torch_generator
-from crosslign.training.encoding import Encoding, Settings
+from crosslign.training.encoding import Cost, Encoding, Settings
 from crosslign.training.memory import Sizes, TooLargeError
 from crosslign.training.reduction import Reduction
 from crosslign.training.terms import Stream
@@ -82,7 +81,8 @@ class Stepper:
         self.model, self.parts, self.streams, self.settings = model, parts, streams, settings
         self.micro_batches: dict[str, int] = {}
         self._ahead: tuple[int, list[_Drawn]] | None = None
-        self._reduction = Reduction(settings.accelerator, model, parts)
+        several = settings.accelerator.num_processes > 1
+        self._reduction = Reduction(settings.accelerator, model, parts) if several else None
 
     def _draw(self, stream: Stream, step: int) -> _Drawn:
         batch, lookup = stream.store.batch(stream.order.at(step), step)
@@ -229,12 +229,13 @@ class Stepper:
             alone = 0
             queries = [item.queries for item in drawn if item.queries is not None]
             for number, encoding in enumerate(queries, 1):
-                encoding.backward(self._reduction.last_pass if number == len(queries) else nullcontext)
+                encoding.backward(self._reduction.last_pass if self._reduction and number == len(queries) else nullcontext)
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
             raise TooLargeError(step + 1, self._sizes(drawn), str(error), alone) from error
-        self._reduction.finish()
+        if self._reduction:
+            self._reduction.finish()
         cost = sum((item.cost for item in drawn), Cost())
         return StepLoss(loss, terms, len(ids), cost, ids, [item.vectors[name].detach() for item in drawn for name in _single(item.inputs)])
 

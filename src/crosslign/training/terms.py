@@ -42,13 +42,6 @@ class Stream:
     micro_batch: int | None
 
 
-def _build(kind: Any, options: Mapping[str, Any], where: str) -> Any:
-    try:
-        return kind(**options)
-    except TypeError as error:
-        raise InputError("an option is invalid", where=where, why=str(error)) from error
-
-
 def named_terms(entries: Iterable[Mapping[str, Any]], where: str) -> list[tuple[Term, Mapping[str, Any]]]:
     """Build the objectives of terms; the second term of an objective is called `<objective>_2`.
 
@@ -57,14 +50,14 @@ def named_terms(entries: Iterable[Mapping[str, Any]], where: str) -> list[tuple[
         where: what messages call them.
 
     Raises:
-        InputError: an unknown objective or option.
+        InputError: an unknown objective.
     """
     terms: list[tuple[Term, Mapping[str, Any]]] = []
     names: Counter[str] = Counter()
     for entry in entries:
         names[name := str(entry.get("objective", ""))] += 1
         unique = name if names[name] == 1 else f"{name}_{names[name]}"
-        objective = _build(OBJECTIVES.get(name, f"{where}: terms"), options_of("terms", entry), f"{where}: term {unique}")
+        objective = OBJECTIVES.get(name, f"{where}: terms")(**options_of("terms", entry))
         terms.append((Term(unique, objective, float(entry.get("weight", 1.0))), entry))
     return terms
 
@@ -86,7 +79,7 @@ def open_streams(recipe: Mapping[str, Any], examples: Mapping[str, Path], model:
         model: its tokenizers made them.
 
     Raises:
-        InputError: an unknown objective or option, terms on the same examples with different batch sizes, examples of another encoder,
+        InputError: an unknown objective, terms on the same examples with different batch sizes, examples of another encoder,
             or whose rows are not what a term reads.
     """
     train = recipe["train"]
@@ -120,7 +113,7 @@ def build_parts(recipe: Mapping[str, Any], model: Model, base: Path | None = Non
         base: folder of the base system's checkpoint, for parts with `start_from: base`, or the base encoder's (`encoder`).
 
     Raises:
-        InputError: an unknown kind or option, a part that the base system does not have, or one that its term's vectors do not fit.
+        InputError: an unknown kind, a part that the base system does not have, or one that its term's vectors do not fit.
     """
     parts: dict[str, Part] = {}
     for name, entry in sorted(recipe["parts"].items()):
@@ -129,7 +122,7 @@ def build_parts(recipe: Mapping[str, Any], model: Model, base: Path | None = Non
         if entry.get("start_from") == "base":
             take_over(part, name, base, where)
         if entry.get("start_from") == "encoder" and base is not None:
-            take_published(part, name, base / MAIN, where)
+            take_published(part, base / MAIN, where)
         parts[name] = part
     _check_widths(recipe, model, parts)
     return parts

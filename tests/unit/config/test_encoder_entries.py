@@ -1,7 +1,5 @@
 """Where a base encoder may come from: exactly one place, or a source's files in a format."""
 
-from pathlib import Path
-
 import pytest
 from ruamel.yaml import YAML
 
@@ -9,14 +7,12 @@ from crosslign.config.schema import check
 from crosslign.config.yaml_files import load_yaml
 from crosslign.errors import InputError
 
-SCHEMAS = Path(__file__).resolve().parents[3] / "workflow" / "schemas"
-
 
 def check_entry(folder, entry):
     path = folder / "encoders.yaml"
     encoder = {"readout": "max", "licence": "MIT", **entry}
     YAML(typ="safe").dump({"sources": {}, "encoders": {"mine": encoder}, "readouts": {}}, path)
-    check(load_yaml(path), SCHEMAS, "encoders")
+    check(load_yaml(path), "encoders")
 
 
 @pytest.mark.parametrize(

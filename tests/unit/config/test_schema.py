@@ -8,14 +8,11 @@ from crosslign.config.schema import check
 from crosslign.config.yaml_files import YamlFile
 from crosslign.errors import InputError
 
-SCHEMAS = Path(__file__).resolve().parents[3] / "workflow" / "schemas"
-
-
 FILES = {"licence": "none", "files": [{"name": "a"}]}
 
 
 def checked(part, content):
-    check(YamlFile(Path("a.yaml"), content, {}), SCHEMAS, "common", part)
+    check(YamlFile(Path("a.yaml"), content, {}), "common", part)
 
 
 @pytest.mark.parametrize(
@@ -61,14 +58,14 @@ def without(entry, *keys):
 )
 def test_a_corpus_says_what_it_is_made_of(entry, message):
     with pytest.raises(InputError, match=rf"corpora\.mine.*{message}"):
-        check(YamlFile(Path("a.yaml"), {"sources": {}, "corpora": {"mine": entry}}, {}), SCHEMAS, "corpora")
+        check(YamlFile(Path("a.yaml"), {"sources": {}, "corpora": {"mine": entry}}, {}), "corpora")
 
 
 @pytest.mark.parametrize(
     "entry", [TEXT, SET, {**without(SET, "source"), "from": ["b"]}, {"kind": "evaluation", "langs": ["de"], "of": ["b"]}]
 )
 def test_a_corpus_that_says_so_is_taken(entry):
-    check(YamlFile(Path("a.yaml"), {"sources": {}, "corpora": {"mine": entry}}, {}), SCHEMAS, "corpora")
+    check(YamlFile(Path("a.yaml"), {"sources": {}, "corpora": {"mine": entry}}, {}), "corpora")
 
 
 @pytest.mark.parametrize("name", ["A-1", "a_b.c", "0"])
@@ -165,4 +162,4 @@ def test_an_address_with_a_password_is_refused_and_not_shown(user):
 )
 def test_a_name_in_braces_that_nothing_was_put_in_for_is_refused(name, entry, message):
     with pytest.raises(InputError, match=message):
-        check(YamlFile(Path("a.yaml"), {"sources": {}, "corpora": {name: entry}}, {}), SCHEMAS, "corpora")
+        check(YamlFile(Path("a.yaml"), {"sources": {}, "corpora": {name: entry}}, {}), "corpora")

@@ -8,7 +8,7 @@ from extension_points import POINTS
 from pydantic import TypeAdapter
 
 from crosslign import options
-from crosslign.config.schema import SCHEMAS, schemas_of, validator
+from crosslign.config.schema import schemas_by_name, validator
 from crosslign.config.signatures import IMPLEMENTATIONS, arguments_of
 from crosslign.errors import InputError
 from crosslign.mining.margin import MARGINS, RETRIEVALS
@@ -83,11 +83,11 @@ def with_keywords(self, core, handler):
 
 
 def test_every_reference_is_there():
-    known = schemas_of(SCHEMAS)["common"]["$defs"]
+    known = schemas_by_name()["common"]["$defs"]
     for point, name in EACH:
         text = str(IMPLEMENTATIONS[point][name].schema)
         assert all(ref.split("'")[0] in known for ref in text.split("common.yaml#/$defs/")[1:])
-        validator(IMPLEMENTATIONS[point][name].schema, SCHEMAS).check_schema(IMPLEMENTATIONS[point][name].schema)
+        validator(IMPLEMENTATIONS[point][name].schema).check_schema(IMPLEMENTATIONS[point][name].schema)
 
 
 @pytest.mark.parametrize(

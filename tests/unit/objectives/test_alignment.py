@@ -7,6 +7,7 @@ import slow_losses
 import torch
 from torch import nn
 
+from crosslign.config.options import check_call
 from crosslign.errors import InputError
 
 ANCHORS = torch.tensor([[1, 0], [3, 4], [4, 3], [0, 1]], dtype=torch.float64)
@@ -114,6 +115,6 @@ def test_kl_of_unit_vectors_is_tiny_but_that_of_posteriors_is_not(term, rows, ra
 
 
 @pytest.mark.parametrize("options", [{}, {"similarity": "euclid"}, {"similarity": "kl", "distributions": "tokens"}])
-def test_options_that_do_not_fit(term, options):
+def test_options_that_do_not_fit(options):
     with pytest.raises(InputError):
-        term("alignment", **options)
+        check_call("objectives", "alignment", options, "here")

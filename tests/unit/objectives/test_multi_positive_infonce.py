@@ -6,6 +6,7 @@ import pytest
 import slow_losses
 import torch
 
+from crosslign.config.options import check_call
 from crosslign.errors import InputError
 from crosslign.objectives.contract import cosines
 
@@ -167,8 +168,8 @@ def test_does_not_depend_on_the_order_of_groups_and_of_positives(term, grouped):
 def test_groups_that_do_not_fit(term, grouped):
     with pytest.raises(InputError, match="a group needs at least two sentences"):
         term("multi_positive_infonce").loss({"group": GROUPS[:3]}, grouped(2, 1), {})
-    with pytest.raises(InputError, match="every sentence is one"):
-        term("multi_positive_infonce", all_anchors=True, denominator="positives_only")
+    with pytest.raises(InputError, match="found 'positives_only'; must be 'all' here"):
+        check_call("objectives", "multi_positive_infonce", {"all_anchors": True, "denominator": "positives_only"}, "here")
 
 
 def test_gradients_through_the_bounds_are_others_and_the_value_is_the_same(term, grouped, random_vectors):

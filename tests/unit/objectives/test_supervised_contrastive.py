@@ -6,6 +6,7 @@ import pytest
 import slow_losses
 import torch
 
+from crosslign.config.options import check_call
 from crosslign.errors import InputError
 
 ANCHORS = torch.tensor([[1, 0], [3, 4], [4, 3], [0, 1]], dtype=torch.float64)
@@ -175,7 +176,7 @@ def test_rows_that_do_not_fit(term, labelled, columns, message):
         objective.loss({"row": ANCHORS[:2], "view_0": VIEWS[:2]}, rows, {})
 
 
-@pytest.mark.parametrize("options", [{"form": "retrieve"}, {"positives": "all"}, {"form": "retrieval", "encode": "pair"}])
-def test_options_that_do_not_fit(term, options):
+@pytest.mark.parametrize("options", [{"form": "retrieve"}, {"form": None}, {"positives": "all"}, {"form": "retrieval", "encode": "pair"}])
+def test_options_that_do_not_fit(options):
     with pytest.raises(InputError):
-        term("supervised_contrastive", **options)
+        check_call("objectives", "supervised_contrastive", options, "here")

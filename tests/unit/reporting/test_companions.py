@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from project_copy import ROOT
 
 from crosslign.config.figures import ACCOMPANIED
-from crosslign.config.schema import schemas_of
+from crosslign.config.schema import schemas_by_name
 from crosslign.reporting.figures import FIGURES
 from crosslign.reporting.figures._companions import COMPANIONS, companion_of, mean_cosine, neighbour_rate
 
@@ -38,6 +37,6 @@ def test_a_panel_says_its_companion_and_nothing_without_one():
 
 
 def test_a_figure_may_name_every_companion_and_no_other():
-    figure = schemas_of(ROOT / "workflow" / "schemas")["paper"]["properties"]["figures"]["additionalProperties"]["properties"]
+    figure = schemas_by_name()["paper"]["properties"]["figures"]["additionalProperties"]["properties"]
     assert set(figure["companion"]["enum"]) == set(COMPANIONS)
     assert set(ACCOMPANIED) <= set(figure["kind"]["enum"]) == set(FIGURES.names())

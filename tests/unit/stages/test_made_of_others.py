@@ -15,8 +15,6 @@ from crosslign.jobs.job import Job, all_paths
 from crosslign.paths import EVALUATION_FILES
 from crosslign.stages.build_evaluation import build_evaluation
 
-SCHEMAS = Path(__file__).resolve().parents[3] / "workflow" / "schemas"
-
 
 def part(folder, name, licences):
     """Write an evaluation set of one sentence with its lineage, and return its files."""
@@ -43,12 +41,10 @@ def test_a_joined_set_has_the_licences_of_its_parts(tmp_path):
 
 @pytest.mark.parametrize("made", [{"source": "s", "reader": "tsv", "licence": "MIT"}, {"of": ["a"]}, {"of": ["a"], "licence": "MIT"}])
 def test_entries_that_say_where_their_licence_stands(made):
-    check(
-        YamlFile(Path("c.yaml"), {"sources": {}, "corpora": {"x": {"kind": "evaluation", "langs": ["en"], **made}}}, {}), SCHEMAS, "corpora"
-    )
+    check(YamlFile(Path("c.yaml"), {"sources": {}, "corpora": {"x": {"kind": "evaluation", "langs": ["en"], **made}}}, {}), "corpora")
 
 
 def test_a_corpus_that_is_read_states_its_licence():
     content = {"sources": {}, "corpora": {"x": {"kind": "mono", "langs": ["en"], "source": "s", "reader": "tsv"}}}
     with pytest.raises(InputError, match="licence"):
-        check(YamlFile(Path("c.yaml"), content, {}), SCHEMAS, "corpora")
+        check(YamlFile(Path("c.yaml"), content, {}), "corpora")

@@ -11,14 +11,14 @@ RATE = "train.learning_rate"
 
 
 def chosen(tmp_path, *scores):
-    """Return the choice among trials with these scores at their last look; `...` is a trial that was never looked at."""
+    """Return the choice among trials with these scores at their last evaluation; `...` is a trial that was never evaluated."""
     recipe = {"system": "T", "by": {"task": "dev_task"}, "trials": {f"T-t{n}-s1": {RATE: n / 100} for n in range(len(scores))}}
     folders = {}
     for run, score in zip(recipe["trials"], scores, strict=True):
         folders[run] = tmp_path / run
         folders[run].mkdir()
-        looks = [] if score is ... else [{"step": 4, "scores": {"dev": 0.99}}, {"step": 8, "scores": {"dev": score}}]
-        (folders[run] / "selection.json").write_text(json.dumps({"looks": looks}), encoding="utf-8")
+        evaluations = [] if score is ... else [{"step": 4, "scores": {"dev": 0.99}}, {"step": 8, "scores": {"dev": score}}]
+        (folders[run] / "selection.json").write_text(json.dumps({"looks": evaluations}), encoding="utf-8")
     counts = write_choice(recipe, folders, tmp_path / "T.json")
     return json.loads((tmp_path / "T.json").read_text(encoding="utf-8")), counts
 

@@ -1,4 +1,4 @@
-"""Gradient caching: micro-batches give the loss and the gradient of the whole batch, dropout included."""
+"""Gradient caching: micro-batches give the loss and the gradient of the whole batch, dropout included; costs are as torch counts them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,23 @@ import copy
 from dataclasses import replace
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 import trial
+from torch.utils.flop_counter import FlopCounterMode
 
+from crosslign.encoders.model import Model
 from crosslign.objectives.contract import Input
 from crosslign.training import encoding
 from crosslign.training.accelerator import start_accelerator
-from crosslign.training.encoding import Encoding, Settings
+from crosslign.training.encoding import Encoding, Settings, cost_of
+
+KEYED = [
+    {"objective": "trial_paired", "examples": "pairs", "batch": 8, "micro_batch": 3},
+    {"objective": "trial_keyed", "examples": "pairs", "batch": 8},
+]
+MOMENTUM = {"momentum": {"kind": "trial_momentum"}}
 
 
 @pytest.fixture
@@ -220,3 +229,34 @@ def test_one_sentence_read_at_two_layers(tiny_model, sentence_pairs):
     states = tiny_model.member("main").backbone(**features, output_hidden_states=True).hidden_states
     for layer, block in ((6, 1), (-1, 2)):
         assert torch.allclose(vectors[f"at{layer}"][0], states[block][0].mean(0), atol=1e-5)
+
+
+@pytest.mark.parametrize(("pooling", "layer"), [("mean", -1), ("mean", 1), ("cls", -1)])
+def test_flops_of_a_sentence_are_those_that_torch_counts(tiny_encoder, pooling, layer):
+    """Torch counts the products of the whole pass; blocks above an inner layer, and the pooler, are no part of the vector."""
+    member = Model.load({"main": tiny_encoder / "main"}).eval().member("main")
+    member.backbone.pooler = None
+    member.backbone.set_attn_implementation("eager")  # torch does not count the products inside its kernel of attention
+    blocks = member.blocks_read(pooling, layer)
+    member.backbone.encoder.layer = member.backbone.encoder.layer[:blocks]
+    for length in (3, 11):
+        ids = torch.arange(5, 5 + length).unsqueeze(0)
+        counter = FlopCounterMode(display=False)
+        with counter, torch.no_grad():
+            member.backbone(input_ids=ids)
+        member.blocks = blocks  # those that are left
+        assert cost_of(member, [np.arange(length)], blocks, gradient=False).flops == counter.get_total_flops()
+        assert cost_of(member, [np.arange(length)], blocks, gradient=True).flops == 3 * counter.get_total_flops()
+
+
+def test_tokens_with_gradient_count_three_times_and_keys_once(train, tiny_model, sentence_pairs):
+    """Three inputs with gradient and one without, each of 8 of 20 rows, 20 rows an epoch: counted by hand for one epoch."""
+    summary, _ = train(trial.recipe(terms=KEYED, parts=MOMENTUM, train={"steps": 3, "max_length": 64}))
+    member = tiny_model.member("main")
+    lengths = [[len(ids) for ids in member.tokenise(list(texts), None, 64).ids] for texts in zip(*sentence_pairs, strict=True)]
+    a, b = map(sum, lengths)
+    encoded = summary["encoded"]
+    assert (encoded["sentences"], encoded["tokens"], encoded["tokens_with_gradient"]) == (80, 2 * a + 2 * b, 2 * a + b)
+    flops = [sum(cost_of(member, [np.arange(n)], member.blocks, gradient).flops for n in side) for side, gradient in
+             ((lengths[0], True), (lengths[1], True), (lengths[0], True), (lengths[1], False))]  # fmt: skip
+    assert encoded["flops"] == pytest.approx(sum(flops))

@@ -214,9 +214,9 @@ def test_selection_keeps_the_best_and_looks_at_the_last_step(train):
 
     summary, folder = train(recipe, dev=dev)
     found = json.loads((folder / "selection.json").read_text())
-    assert [look["step"] for look in found["looks"]] == [2, 4, 6, 8, 9]
+    assert [evaluation["step"] for evaluation in found["looks"]] == [2, 4, 6, 8, 9]
     assert found["best"] == summary["best"] == {"best": {"step": 4, "value": 0.7}}
-    assert [look["kept"] for look in found["looks"]] == [["best"], ["best"], [], [], []]
+    assert [evaluation["kept"] for evaluation in found["looks"]] == [["best"], ["best"], [], [], []]
     kept = Model.load({"main": folder / "best" / "main"}).state_dict()
     assert all(torch.equal(kept[name], seen[1][name]) for name in kept)
     assert (folder / "last/main/model.safetensors").read_bytes() != (folder / "best/main/model.safetensors").read_bytes()
@@ -229,7 +229,7 @@ def test_an_evaluation_that_is_only_watched_is_looked_at_each_epoch_and_keeps_no
     summary, folder = train(recipe, dev=lambda model: next(scores))
     found = json.loads((folder / "selection.json").read_text())
     # an epoch is three batches: 8, 8 and 4 of 20 rows; the last step is looked at for every name
-    assert [(look["step"], look["scores"]) for look in found["looks"]] == [
+    assert [(evaluation["step"], evaluation["scores"]) for evaluation in found["looks"]] == [
         (3, {"seen": 0.1}),
         (5, {"best": 0.3}),
         (6, {"seen": 0.4}),
@@ -360,3 +360,23 @@ def test_batches_drawn_ahead_are_those_that_the_step_would_draw(train, monkeypat
     assert trial.weights(prepared) == trial.weights(plain)
     assert drawn == sorted(drawn)
     assert {drawn.count(step) for step in range(4)} == {drawn.count(0)}
+
+
+def budget(flops, **more):
+    """Return a recipe with a budget in place of steps."""
+    recipe = trial.recipe(**more)
+    del recipe["train"]["steps"]
+    recipe["train"]["budget"] = flops
+    return recipe
+
+
+def test_training_ends_at_the_step_nearest_to_its_budget_and_the_schedule_with_it(train):
+    plain, _ = train(trial.recipe(train={"steps": 9}), "plain")
+    whole = plain["encoded"]["flops"]
+    summary, folder = train(budget(whole * 1.01), "budget")
+    assert (summary["steps"], summary["encoded"]) == (9, plain["encoded"])
+    assert trial.weights(folder) == trial.weights(folder.parent / "plain")  # nothing but the length's name differs
+    fewer, folder = train(budget(whole * 0.6), "less")
+    lines = _curve(folder)
+    assert abs(fewer["encoded"]["flops"] / (whole * 0.6) - 1) < 0.5 / len(lines) * 1.5
+    assert len(lines) == fewer["steps"] < 9

@@ -75,16 +75,16 @@ def test_one_collapsed_input_beside_a_sound_one_is_seen(collapsed, why):
     sound = torch.eye(8)  # cosines of 0, rank 8
     for inputs in ([sound, collapsed], [collapsed, sound]):
         guards = Guards({"every": 1, "patience": 1, "after": 0})
-        guards.look(1, inputs, {})
+        guards.check(1, inputs, {})
         assert guards.mark() == f"embeddings have collapsed: {why} (since step 1)"
-    guards.look(2, [sound, sound], {})
+    guards.check(2, [sound, sound], {})
     assert guards.mark() == ""
 
 
 def test_a_single_vector_is_close_to_nothing():
     guards = Guards({"every": 1, "patience": 1, "after": 0})
-    assert guards.look(1, [torch.ones(1, 8)], {}) == {}
-    assert guards.look(2, [torch.ones(1, 8), torch.eye(8)], {}) == pytest.approx({"mean_cosine": 0.0, "effective_rank": 8.0})
+    assert guards.check(1, [torch.ones(1, 8)], {}) == {}
+    assert guards.check(2, [torch.ones(1, 8), torch.eye(8)], {}) == pytest.approx({"mean_cosine": 0.0, "effective_rank": 8.0})
 
 
 def test_only_checkpoints_made_after_a_collapse_are_marked(train):
@@ -138,11 +138,11 @@ def test_so_many_updates_in_a_row_that_are_not_finite_end_training(train):
 def test_constant_predictions_of_a_term_are_seen_and_pass():
     guards = Guards({"every": 1, "patience": 2, "after": 0})
     for done, constant in enumerate([1.0, 0.0, 1.0, 1.0, 1.0], start=1):
-        guards.look(done, [], {"cross_entropy": {"constant": constant}})
+        guards.check(done, [], {"cross_entropy": {"constant": constant}})
     assert guards.mark() == "cross_entropy gives one prediction for all rows (since step 3)"
     again = Guards({"every": 1, "patience": 2, "after": 0})
     again.restore(json.loads(json.dumps(guards.state())))
-    again.look(6, [], {"cross_entropy": {"constant": 0.0}})
+    again.check(6, [], {"cross_entropy": {"constant": 0.0}})
     assert again.mark() == ""
     assert [bool(again.mark(step)) for step in range(1, 8)] == [False, False, True, True, True, False, False]
     assert again.mark(5) == guards.mark()
@@ -153,7 +153,7 @@ def test_each_term_that_predicts_is_watched_by_itself():
     watched, silent = (Guards({"every": 1, "patience": 2, "after": 0, "constant_prediction": action}) for action in ("mark", "off"))
     for done in (1, 2, 3):
         for guards in (watched, silent):
-            guards.look(done, [], {"a": {"constant": 1.0}, "b": {"constant": 0.5}})
+            guards.check(done, [], {"a": {"constant": 1.0}, "b": {"constant": 0.5}})
     assert [event["guard"] for event in watched.events] == ["constant_prediction a"]
     assert silent.events == []
 
@@ -171,19 +171,19 @@ def test_every_guard_looks_while_another_is_off_and_does_what_its_own_action_say
     once = {"every": 1, "patience": 1, "after": 0, "rank_1_steps": 0}
     (other,) = [name for name in BAD if name != guard][:1]
     marked, ended, failed = (Guards(once | {other: "off", guard: action}) for action in ("mark", "stop", "fail"))
-    marked.look(1, *BAD[guard])
+    marked.check(1, *BAD[guard])
     assert marked.mark()
     assert not marked.stopped
-    ended.look(1, *BAD[guard])
+    ended.check(1, *BAD[guard])
     assert ended.stopped == ended.events[0]["reason"]
     with pytest.raises(CrosslignError, match=f"set train: guards: {guard} to mark"):
-        failed.look(1, *BAD[guard])
+        failed.check(1, *BAD[guard])
 
 
 def test_a_run_that_collapses_again_after_it_recovered_is_marked_again():
     guards = Guards({"every": 1, "patience": 1, "after": 0})
     for done, vectors in enumerate([torch.ones(8, 8), torch.eye(8), torch.ones(8, 8)], start=1):
-        guards.look(done, [vectors], {})
+        guards.check(done, [vectors], {})
     assert [(event["from"], event["to"]) for event in guards.events] == [(1, 2), (3, None)]
     assert guards.mark().endswith("(since step 3)")
     assert [bool(guards.mark(step)) for step in (1, 2, 3)] == [True, False, True]
@@ -192,15 +192,15 @@ def test_a_run_that_collapses_again_after_it_recovered_is_marked_again():
 def test_an_empty_first_rank_for_500_steps_is_marked():
     guards = Guards({})
     terms = {"rank_infonce": {"without_rank_1": 0.951}}
-    for done in range(1, 600):  # looks at 100, 110, …: the 51st, at 600, ends 500 steps
-        guards.look(done, [], terms)
+    for done in range(1, 600):  # checks at 100, 110, …: the 51st, at 600, ends 500 steps
+        guards.check(done, [], terms)
     assert guards.mark() == ""
-    guards.look(600, [], terms)
+    guards.check(600, [], terms)
     assert guards.mark() == "rank_infonce finds no candidate of rank 1 for 95.1% of the anchors (since step 100)"
-    guards.look(610, [], {"rank_infonce": {"without_rank_1": 0.95}})  # not more than 95 %
+    guards.check(610, [], {"rank_infonce": {"without_rank_1": 0.95}})  # not more than 95 %
     assert guards.mark() == ""
     silent = Guards({"rank_1_empty": "off", "rank_1_steps": 1})
-    silent.look(100, [], terms)
+    silent.check(100, [], terms)
     assert silent.mark() == ""
 
 

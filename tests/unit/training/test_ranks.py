@@ -78,8 +78,10 @@ def test_two_processes_equal_one(forks, tiny_encoder, pairs_file, tmp_path, batc
             assert max(float((one[name] - start[name]).abs().max()) for name in one) > 1e-4  # a hundred times what they may differ by
 
 
-@pytest.mark.parametrize("cut", [{"cut_short": 2}, {"cut_look": 2}, {"cut_look": 2, "cut_rank": 1}], ids=["scores", "encodes", "helps"])
-def test_a_look_that_a_signal_cuts_short_on_one_rank_stops_all_and_is_taken_later(forks, tiny_encoder, pairs_file, tmp_path, cut):
+@pytest.mark.parametrize(
+    "cut", [{"cut_short": 2}, {"cut_encoding": 2}, {"cut_encoding": 2, "cut_rank": 1}], ids=["scores", "encodes", "helps"]
+)
+def test_a_dev_evaluation_that_a_signal_cuts_short_on_one_rank_stops_all_and_is_taken_later(forks, tiny_encoder, pairs_file, tmp_path, cut):
     select = {"best": {"task": "t", "subset": "s", "metric": "m", "every": 2}}
     settings = {
         "encoder": str(tiny_encoder),

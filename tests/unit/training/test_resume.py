@@ -127,7 +127,7 @@ def test_a_training_goes_on_under_the_same_version(train, monkeypatch, caplog, t
 
 @pytest.mark.parametrize("number", [1, 2, 4])
 def test_a_look_at_dev_data_is_given_up_for_a_signal_and_taken_when_the_run_goes_on(program, tmp_path, number):
-    """The look of step 2, of step 4, where a checkpoint is due, too, and of the last step."""
+    """The evaluation of step 2, of step 4, where a checkpoint is due, too, and of the last step."""
     select = {"best": {"task": "t", "subset": "s", "metric": "m", "every": 2}}
     recipe = trial.recipe(train={"steps": 8, "checkpoint_every": 4}, select=select)
     code, said = program("whole", recipe, cut_short=0)
@@ -196,7 +196,7 @@ def test_a_checkpoint_of_something_else_is_left_with_a_word(tiny_encoder, pairs_
     ids=["cut state", "one bit of a number", "cut weights", "one bit of AdamW's"],
 )
 def test_a_damaged_checkpoint_gives_way_to_the_one_before(train, stopped_before, caplog, tmp_path, file, damage):
-    """Each look finds a better model: the one that the older checkpoint, of step 2, calls its best must still be there after step 5."""
+    """Each evaluation finds a better model: the best one of the older checkpoint, of step 2, must still be there after step 5."""
     caplog.set_level("INFO")
     recipe = trial.recipe(select={"best": {"task": "t", "subset": "s", "metric": "m", "every": 1}})
     _, fresh = train(recipe, "fresh", dev=_scored(1, 1))
@@ -254,7 +254,7 @@ def test_whatever_is_damaged_in_the_working_folder_the_run_ends_in_the_same_byte
 
 
 def test_a_best_model_of_before_two_stops_is_still_checked(train, monkeypatch, caplog, tmp_path):
-    """The first look's model stays the best; it is damaged after the run has gone on once."""
+    """The first evaluation's model stays the best; it is damaged after the run has gone on once."""
     recipe = trial.recipe(select={"best": {"task": "t", "subset": "s", "metric": "m", "every": 1}})
     _, whole = train(recipe, "whole", dev=_scored(-1, -1))
     for done, first in ((1, -1), (3, -2)):
@@ -279,7 +279,7 @@ def test_a_run_that_was_stopped_in_its_last_look_knows_its_last_loss(train):
     recipe = trial.recipe(select={"best": {"task": "t", "subset": "s", "metric": "m", "every": 6}})
     summary, _ = train(recipe, "whole", dev=_sum_of_weights)
     with pytest.raises(StoppedError, match="step 6 of 6"):
-        train(recipe, dev=trial.look_cut_short(1))
+        train(recipe, dev=trial.evaluation_cut_short(1))
     again, _ = train(recipe, dev=_sum_of_weights)
     own = {"earlier_s": 0.0, "working_bytes": 0}
     assert again | own == summary | own
@@ -335,3 +335,12 @@ def test_checkpoint_holds_parts_and_optimiser(train, monkeypatch, tiny_encoder, 
     assert torch.equal(parts["head"].dense.weight, other_parts["head"].dense.weight)
     assert all(torch.equal(v, other_optimiser.state()[k]) for k, v in optimiser.state().items())
     assert len(optimiser.state()) == 3 * (len(list(model.parameters())) + 2)
+
+
+def test_a_stopped_training_counts_on_where_it_was(train, stopped_before):
+    recipe = trial.recipe(train={"steps": 7, "checkpoint_every": 3})
+    whole, _ = train(recipe, "whole")
+    with stopped_before(4):
+        train(recipe, "again")
+    resumed, _ = train(recipe, "again")
+    assert resumed["encoded"] == whole["encoded"]

@@ -44,9 +44,9 @@ def test_run_trains_selects_and_can_be_embedded(tiny_encoder, pairs_file, senten
     base = {"main": tiny_encoder / "main"}
     examples = tokenised(recipe, {"pairs": pairs_file}, base, tmp_path / "sets")
     counts = train_run(recipe, examples, base, sets, {"dev": task}, tmp_path / "run", tmp_path / "work", {"version": "train_system@1"})
-    looks = json.loads((tmp_path / "run" / "selection.json").read_text())["looks"]
-    assert [look["step"] for look in looks] == [20, 40, 60]
-    assert counts["best"]["best"]["value"] == max(look["scores"]["best"] for look in looks) >= 0.5
+    evaluations = json.loads((tmp_path / "run" / "selection.json").read_text())["looks"]
+    assert [evaluation["step"] for evaluation in evaluations] == [20, 40, 60]
+    assert counts["best"]["best"]["value"] == max(evaluation["scores"]["best"] for evaluation in evaluations) >= 0.5
     assert sorted(p.name for p in (tmp_path / "run").iterdir()) == ["best", "curve.jsonl", "last", "selection.json"]
     assert json.loads(json.dumps(counts)) == counts
     out = tmp_path / "m.npy"

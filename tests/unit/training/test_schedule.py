@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crosslign.training.optimiser import SCHEDULES, multiplier, total_steps, warmup_of
+from crosslign.errors import InputError
+from crosslign.training.draws import Order
+from crosslign.training.optimiser import SCHEDULES, multiplier, steps_within, total_steps, warmup_of
 
 
 @pytest.mark.parametrize(("step", "rate"), [(0, 0), (200, 2e-5), (400, 4e-5), (700, 2e-5), (1000, 0)])
@@ -41,16 +43,16 @@ def test_golden_linear(step, rate):
     ],
 )
 def test_golden_steps_per_epoch(rows, batch, epochs, expected):
-    assert total_steps(rows, batch, epochs, None) == expected
+    assert total_steps(Order("x", rows, batch, 1).steps_per_epoch, epochs, None) == expected
 
 
 def test_steps_end_training_before_the_epochs_do():
-    assert total_steps(100, 10, 3, 12) == 12
-    assert total_steps(100, 10, 1, 12) == 10
-    assert total_steps(100, 10, None, 12) == 12
-    assert total_steps(100, 10, None, None) == 10
-    assert total_steps(100, 10, 0.25, None) == 3
-    assert total_steps(100, 2, 1.1, None) == 55  # in floating point 1.1 * 50 is a little more
+    assert total_steps(10, 3, 12) == 12
+    assert total_steps(10, 1, 12) == 10
+    assert total_steps(10, None, 12) == 12
+    assert total_steps(10, None, None) == 10
+    assert total_steps(10, 0.25, None) == 3
+    assert total_steps(50, 1.1, None) == 55  # in floating point 1.1 * 50 is a little more
 
 
 @pytest.mark.parametrize(
@@ -86,3 +88,12 @@ def test_constant_and_unknown():
     assert multiplier("constant", 9, 10) == 1
     with pytest.raises(ValueError, match="cosine"):
         multiplier("polynomial", 1, 10)
+
+
+def test_steps_come_as_near_as_they_can():
+    def flops(step):
+        return 10.0 + step  # together 10, 21, 33, 46 …
+
+    assert [steps_within(most, flops, "S") for most in (6, 10, 14, 16, 21, 27.5, 33)] == [1, 1, 1, 2, 2, 3, 3]
+    with pytest.raises(InputError, match=r"S: train\.budget: the budget is too small for one step; a step takes 10 FLOPs, the budget is 4"):
+        steps_within(4, flops, "S")

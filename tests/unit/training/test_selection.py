@@ -1,4 +1,4 @@
-"""Several named checkpoints in one run: each keeps the best of its own looks, and all are checked before the run goes on."""
+"""Several named checkpoints in one run: each keeps the best of its own evaluations, and all are checked before the run goes on."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from crosslign.training.selection import Selection, copy_linked
 LOOKED_AT = {"task": "t", "subset": "s", "metric": "m"}
 OFTEN = [0.5, 0.9, 0.1, 0.2, 0.3, 0.1, 0.1]
 SELDOM = [2.0, 2.0, 0.2, 2.0, 2.0, 0.4, 0.3]
-"""Its largest scores come where no look of its own is due."""
+"""Its largest scores come where no evaluation of its own is due."""
 
 
 def test_each_name_keeps_the_best_of_its_own_looks(train):
@@ -35,7 +35,7 @@ def test_each_name_keeps_the_best_of_its_own_looks(train):
     found = json.loads((folder / "selection.json").read_text())
     assert found["best"] == summary["best"] == {"often": {"step": 2, "value": 0.9}, "seldom": {"step": 6, "value": 0.4}}
     assert found["without_score"] == ["never"]
-    assert [sorted(look["scores"]) for look in found["looks"]] == [
+    assert [sorted(evaluation["scores"]) for evaluation in found["looks"]] == [
         ["often"],
         ["never", "often"],
         ["often", "seldom"],
@@ -50,13 +50,13 @@ def test_each_name_keeps_the_best_of_its_own_looks(train):
 
 
 def test_names_that_share_a_step_share_its_files_and_a_copy_of_the_run_has_the_same_sum(train, tmp_path):
-    """One and two are best at the first look, three at the last step: two models lie on disk, whatever carries them elsewhere."""
+    """One and two are best at the first evaluation, three at the last step: two models lie on disk, whatever carries them elsewhere."""
     select = {name: LOOKED_AT | {"every": 2} for name in ("one", "two", "three")}
-    looks = iter(range(9))
+    evaluations = iter(range(9))
 
     def dev(model):
-        look = next(looks)
-        return {"one": -look, "two": -look, "three": look}
+        evaluation = next(evaluations)
+        return {"one": -evaluation, "two": -evaluation, "three": evaluation}
 
     _, folder = train(trial.recipe(train={"steps": 4}, select=select), dev=dev)
     weights = {name: folder / name / "main" / "model.safetensors" for name in ("one", "two", "three", "last")}
@@ -74,7 +74,7 @@ def test_names_that_share_a_step_share_its_files_and_a_copy_of_the_run_has_the_s
 
 
 def test_a_stopped_run_goes_on_with_the_best_model_of_every_name(train, stopped_before, tiny_encoder, caplog):
-    """One gets better at each look, the other stays the first one."""
+    """One gets better at each evaluation, the other stays the first one."""
     caplog.set_level("INFO")
     recipe = trial.recipe(select={name: LOOKED_AT | {"every": 1} for name in ("falls", "rises")})
     start = next(Model.load({"main": tiny_encoder / "main"}).parameters()).detach()

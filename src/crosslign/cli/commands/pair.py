@@ -58,7 +58,7 @@ class Pair:
         Raises:
             InputError: no such encoder, too little text, a file that is there already, or a teacher that has nothing to teach.
         """
-        from crosslign.config.schema import SCHEMAS, check, editor_line
+        from crosslign.config.schema import check, editor_line
         from crosslign.config.yaml_files import parse_yaml
         from crosslign.files.atomic import write_text
         from crosslign.planning.pairs import cost_lines, file_text, method_of, set_lines, steps_of, survey, table_lines
@@ -85,7 +85,7 @@ class Pair:
             print(line)
         text = editor_line("pair", place.parent) + file_text(plan, args.encoder, steps, args.teacher)
         file = parse_yaml(text, shown)  # one that is refused would end every other command, too
-        check(file, SCHEMAS, "pair")
+        check(file, "pair")
         expand_pair(name, file, {kind: getattr(project, kind) for kind in ("sources", "corpora", "encoders", "tasks")})
         if not args.plan:
             place.parent.mkdir(parents=True, exist_ok=True)

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.autograd import Function
 from torch.nn import functional
 
-from crosslign.encoders.packed.layout import Layout
+from crosslign.encoders.packed.packing import Layout
 
 PROGRAMS = 528
 """Programs that share the tokens of a sum: four for each multiprocessor of an H100. A fixed number, so that sums have one order."""

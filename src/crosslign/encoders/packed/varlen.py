@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from crosslign.encoders.packed import fused
-from crosslign.encoders.packed.layout import BLOCKS, Layout
+from crosslign.encoders.packed.packing import BLOCKS, Layout
 
 Attention = Callable[[Tensor, int, float], Tensor]
 """Takes qkv [tokens, 3 * heads * d], the number of heads and the probability of dropout, gives states [tokens, heads * d]."""

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from crosslign.encoders.model import Model
 from crosslign.objectives import PARTS
-from crosslign.objectives.contract import Part, one_of, unit, widened
+from crosslign.objectives.contract import Part, unit, widened
 from crosslign.options import Ge, Lt, Positive
 
 Head = Literal["roberta", "mlp", "linear"]
@@ -47,7 +47,7 @@ class Classification(Part):
     ) -> None:
         super().__init__()
         self.labels, self.hidden, self.dropout, self.normalise = labels, hidden, dropout, normalise
-        self.head, self.features = one_of("head", head, Head), one_of("features", features, Features)
+        self.head, self.features = head, features
 
     def attach(self, model: Model, seed: int) -> None:
         """Build the layers for the model's vectors."""

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from crosslign.encoders.model import Model
 from crosslign.errors import InputError
 from crosslign.objectives import PARTS
-from crosslign.objectives.contract import one_of, widened
+from crosslign.objectives.contract import widened
 from crosslign.objectives.rank_classifier import RankClassifier
 from crosslign.options import AboveZero, AtLeastTwo, Ge, Lt, MinLen
 
@@ -79,7 +79,7 @@ class GaussianMixture(RankClassifier):
         frozen: bool = False,
     ) -> None:
         super().__init__(ranks, frozen)
-        self.gmm_init = one_of("gmm_init", gmm_init, GmmInit)
+        self.gmm_init = gmm_init
         self.target_cosines = falling(target_cosines)
         self.tempered, self.squared_prior, self.variances = tempered, squared_prior, variances
 

@@ -13,7 +13,7 @@ from crosslign.encoders.model import Member, Model
 from crosslign.errors import InputError
 from crosslign.languages import normalise
 from crosslign.objectives import PARTS
-from crosslign.objectives.contract import Part, one_of
+from crosslign.objectives.contract import Part
 from crosslign.options import Positive, Schema, Share
 
 QueueName = Annotated[str, Schema(part=["momentum_queue"])]
@@ -59,8 +59,8 @@ class MomentumQueue(Part):
     ) -> None:
         super().__init__()
         self.size, self.momentum, self.key_dropout = size, momentum, key_dropout
-        self.queue_init = one_of("queue_init", queue_init, QueueInit)
-        self.store = STORES[one_of("store", store, Store)]
+        self.queue_init = queue_init
+        self.store = STORES[store]
         self.langs = [normalise(lang) for lang in langs] if langs else None
         self._model: tuple[Model, ...] = ()  # a tuple, so that the model is not a sub-module of the part
         self._staged: list[tuple[str, Tensor, Tensor]] = []

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from crosslign.encoders.model import Model
 from crosslign.objectives import PARTS
-from crosslign.objectives.contract import Part, one_of
+from crosslign.objectives.contract import Part
 from crosslign.options import AtLeastTwo, Schema, Share
 
 ScoresName = Annotated[str, Schema(part=["rank_scores"])]
@@ -40,7 +40,7 @@ class RankScores(Part):
 
     def __init__(self, ranks: AtLeastTwo = 4, s_init: Start = "measured", epsilon: Share = 0.999) -> None:
         super().__init__()
-        self.ranks, self.s_init, self.epsilon = ranks, one_of("s_init", s_init, Start), epsilon
+        self.ranks, self.s_init, self.epsilon = ranks, s_init, epsilon
         self._updates: tuple[Tensor, Tensor] | None = None
         self._measures: tuple[Tensor, Tensor] | None = None
 

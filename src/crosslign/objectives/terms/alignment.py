@@ -7,9 +7,8 @@ from typing import Annotated, Literal
 
 from torch import Generator, Tensor
 
-from crosslign.errors import InputError
 from crosslign.objectives import OBJECTIVES
-from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape, one_of, part_of, unit, widened
+from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape, part_of, unit, widened
 from crosslign.objectives.parts.classification import Classification
 from crosslign.objectives.views import Compared, Encode, OverViews, ViewKinds, Views
 from crosslign.options import Layer, Pooling, Schema
@@ -69,15 +68,7 @@ class Alignment:
         layer: Layer | None = None,
         over_views: OverViews = "mean",
     ) -> None:
-        self.similarity = one_of("similarity", similarity, Similarity)
-        self.distributions = one_of("distributions", distributions, Distributions)
-        self.part = part
-        if "kl" in self.similarity and self.distributions == "classes" and not part:
-            raise InputError(
-                "KL between class posteriors needs a classification part",
-                where="alignment: part",
-                do="Name the part, or set distributions: embedding",
-            )
+        self.similarity, self.distributions, self.part = similarity, distributions, part
         self.pooling, self.layer = pooling, layer
         self.views = Views(encode, kinds, over_views)
 

@@ -24,7 +24,6 @@ from crosslign.objectives.contract import (
     kept_logsumexp,
     labels_of,
     mean_of,
-    one_of,
     part_of,
     supervised,
     text_codes,
@@ -72,7 +71,7 @@ class CrossEntropy:
         layer: Layer | None = None,
     ) -> None:
         self.part, self.label_smoothing, self.pooling, self.layer = part, label_smoothing, pooling, layer
-        self.form, self.encode = one_of("form", form, Form), one_of("encode", encode, Encode)
+        self.form, self.encode = form, encode
         self.whole_groups = form == "multiple_choice"
 
     def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:

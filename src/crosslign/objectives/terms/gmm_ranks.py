@@ -9,9 +9,8 @@ from typing import Literal
 import torch
 from torch import Generator, Tensor
 
-from crosslign.errors import InputError
 from crosslign.objectives import OBJECTIVES
-from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape, both_sides, mean_of, one_of, part_of, unit
+from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape, both_sides, mean_of, part_of, unit
 from crosslign.objectives.parts.momentum_queue import MomentumQueue, QueueName
 from crosslign.objectives.parts.rank_scores import RankScores, ScoresName
 from crosslign.objectives.rank_classifier import ClassifierName, RankClassifier
@@ -94,11 +93,9 @@ class GMMRanks:
         layer: Layer | None = None,
     ) -> None:
         self.classifier, self.scores, self.queue, self.pooling, self.layer = classifier, scores, queue, pooling, layer
-        self.labels, self.binning = one_of("labels", labels, Labels), one_of("binning", binning, Binning)
+        self.labels, self.binning = labels, binning
         self.interpolations, self.label_smoothing = interpolations, label_smoothing
         self.normalise_interpolated = normalise_interpolated
-        if labels == "encoder" and not (queue and scores):
-            raise InputError("`labels: encoder` needs a queue and rank scores", where="gmm_ranks: labels: encoder")
         self.candidates = Candidates(queue or "", anchor_parallel, self_positive)
 
     def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:

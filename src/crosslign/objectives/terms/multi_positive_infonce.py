@@ -22,7 +22,6 @@ from crosslign.objectives.contract import (
     hard_negatives,
     kept_logsumexp,
     mean_of,
-    one_of,
     part_of,
     text_codes,
 )
@@ -83,15 +82,9 @@ class MultiPositiveInfoNCE:
         layer: Layer | None = None,
     ) -> None:
         self.temperature, self.all_anchors, self.mask_same_text = temperature, all_anchors, mask_same_text
-        self.rescale_gradient, self.hard_negatives = rescale_gradient, one_of("hard_negatives", hard_negatives, HardNegatives)
-        self.rescale, self.denominator = one_of("rescale", rescale, Rescale), one_of("denominator", denominator, Denominator)
+        self.rescale_gradient, self.hard_negatives = rescale_gradient, hard_negatives
+        self.rescale, self.denominator = rescale, denominator
         self.projection, self.pooling, self.layer = projection, pooling, layer
-        if all_anchors and denominator == "positives_only":
-            raise InputError(
-                "denominator: positives_only is not possible with all_anchors",
-                where="denominator",
-                why="it excludes anchors, and every sentence is one",
-            )
 
     def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
         """Return `group` with each group's drawn anchor first, or `a` and `b`; and `c` where rows have hard negatives."""

@@ -9,7 +9,7 @@ import torch
 from torch import Generator, Tensor
 
 from crosslign.objectives import OBJECTIVES
-from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape, kept_logsumexp, one_of, part_of
+from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape, kept_logsumexp, part_of
 from crosslign.objectives.parts.momentum_queue import MomentumQueue, QueueName
 from crosslign.objectives.parts.rank_scores import ScoresName
 from crosslign.objectives.rank_classifier import ClassifierName, RankClassifier
@@ -103,8 +103,8 @@ class RankInfoNCE:
     ) -> None:
         self.queue, self.classifier, self.scores = queue, classifier, scores
         self.temperatures = (temperature_min, temperature_max)
-        self.mean = one_of("rank_loss_aggregate", rank_loss_aggregate, Aggregate) == "mean"
-        self.mean_over = one_of("mean_over", mean_over, Over)
+        self.mean = rank_loss_aggregate == "mean"
+        self.mean_over = mean_over
         self.pooling, self.layer = pooling, layer
         self.candidates = Candidates(queue, anchor_parallel, self_positive)
 

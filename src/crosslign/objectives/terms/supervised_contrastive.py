@@ -8,7 +8,6 @@ from typing import Literal
 import torch
 from torch import Generator, Tensor
 
-from crosslign.errors import InputError
 from crosslign.objectives import OBJECTIVES
 from crosslign.objectives.contract import (
     Batch,
@@ -21,7 +20,6 @@ from crosslign.objectives.contract import (
     equal,
     kept_logsumexp,
     mean_of,
-    one_of,
     text_codes,
 )
 from crosslign.objectives.views import Compared, Encode, OverViews, ViewKinds, Views
@@ -81,11 +79,8 @@ class SupervisedContrastive:
         over_views: OverViews = "mean",
     ) -> None:
         self.temperature, self.normalise_positives = temperature, normalise_positives
-        self.form, self.positives = one_of("form", form, Form), one_of("positives", positives, Positives)
+        self.form, self.positives = form, positives
         encode = encode or ("sentences" if form == "retrieval" else "pair")
-        if (form == "retrieval") != (encode == "sentences"):
-            what = "`form: retrieval` needs sentences, `form: classification` needs rows"
-            raise InputError(what, where="supervised_contrastive: encode", why=f"form: {form}, encode: {encode}")
         self.pooling, self.layer = pooling, layer
         self.views = Views(encode, kinds, over_views)
 

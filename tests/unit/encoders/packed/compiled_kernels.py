@@ -10,7 +10,7 @@ from triton.compiler import ASTSource
 from triton.compiler import compile as compiled
 
 from crosslign.encoders.packed import fused, kernels
-from crosslign.encoders.packed.layout import BLOCKS
+from crosslign.encoders.packed.packing import BLOCKS
 
 TYPES = {
     **dict.fromkeys(("bias", "states", "gain", "shift", "means", "scales", "sums", "of_states"), "*fp32"),

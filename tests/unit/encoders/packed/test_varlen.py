@@ -13,7 +13,7 @@ from torch.nn import functional
 from transformers import XLMRobertaConfig, XLMRobertaModel
 
 from crosslign.encoders.packed import fused, training, varlen
-from crosslign.encoders.packed.layout import Layout
+from crosslign.encoders.packed.packing import Layout
 from crosslign.encoders.packed.training import PackedTraining, group_by_length, trains_packed
 from crosslign.errors import ResourceError
 

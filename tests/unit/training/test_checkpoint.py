@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 import trial
 
-from crosslign.training import checkpoint, pace
+from crosslign.training import checkpoint
 from crosslign.training.step import Stepper
 
 
@@ -23,7 +23,7 @@ def saves(monkeypatch):
         steps.append(state["step"])
         real_save(self, model, parts, optimiser, state)
 
-    monkeypatch.setattr(pace, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(checkpoint, "time", SimpleNamespace(monotonic=lambda: now[0]))
     monkeypatch.setattr(Stepper, "run", run)
     monkeypatch.setattr(checkpoint.Checkpoints, "save", save)
     return steps
