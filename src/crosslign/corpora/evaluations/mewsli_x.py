@@ -22,19 +22,19 @@ from crosslign.errors import InputError
 
 ENTITIES = re.compile(r"candidate(?:_set)?_entities\.jsonl$")
 MENTIONS = re.compile(r"wikinews_mentions-(?:(?P<lang>[a-z]{2,3})-)?(?P<split>\w+)\.jsonl$")
-Chosen = tuple[str, str, str, str]
-"""Language, id, query and id of the entity of a mention."""
+Chosen = tuple[str, str, str, str, str | None]
+"""Language, id, query, id of the entity and document of a mention."""
 UNKNOWN = "und"
 """Language of a prepared description: the copy does not tell it (BCP 47)."""
 
 
-@EVALUATIONS.register(version=2, subsets="languages")
+@EVALUATIONS.register(version=3, subsets="languages")
 def read(given: Given, *, part: Literal["mentions", "entities"], split: str = "test") -> Evaluation:
     """Return the mentions (queries, one subset a language) or the entities (candidates).
 
     A query is the mention, a colon, and the sentence that it stands in, with the mention in braces; a candidate is the sentences of the
     entity's description, joined by spaces. A mention whose entity is not a candidate can be checked only where both sets meet: there gold
-    that names no item is an error.
+    that names no item is an error. Mentions of a document are resampled as one; the prepared copy names no documents.
 
     Args:
         given.files: `wikinews_mentions-<split>.jsonl` and `candidate_set_entities.jsonl`, or `wikinews_mentions-<lang>-<split>.jsonl` and
@@ -62,11 +62,11 @@ def read(given: Given, *, part: Literal["mentions", "entities"], split: str = "t
             chosen += _prepared(file, lang, given.limit)
     builder = EvaluationBuilder(given.name)
     if part == "mentions":
-        for lang, identity, text, entity in chosen:
-            builder.item(identity, lang, "query", lang, text)
+        for lang, identity, text, entity, document in chosen:
+            builder.item(identity, lang, "query", lang, text, cluster=document)
             builder.link(lang, identity, entity)
         return builder.build()
-    _add_entities(builder, entities, {entity for *_, entity in chosen}, None if given.limit is None else 100 * given.limit)
+    _add_entities(builder, entities, {entity for *_, entity, _ in chosen}, None if given.limit is None else 100 * given.limit)
     return builder.build()
 
 
@@ -87,16 +87,17 @@ def _add_entities(builder: EvaluationBuilder, file: TextFile, wanted: set[str], 
 def _prepared(file: TextFile, lang: str, limit: int | None) -> list[Chosen]:
     """Return the mentions of a prepared file, numbered by its lines: it has no ids."""
     rows = islice(records(file, ("mention", "entity_id")), limit)
-    return [(lang, f"{lang}-{number}", str(record["mention"]), str(record["entity_id"])) for number, record in rows]
+    return [(lang, f"{lang}-{number}", str(record["mention"]), str(record["entity_id"]), None) for number, record in rows]
 
 
 def _mentions(found: Sequence[tuple[int, dict[str, Any]]], file: str, langs: set[str], limit: int | None) -> list[Chosen]:
-    """Return every mention; a record holds one, or a list of them."""
+    """Return every mention; a record holds one, or a list of them, and is its own document where it names none."""
     chosen, counts, seen = [], dict[str, int](), set[str]()
     for number, record in found:
         place, context = f"{file}:{number}", record["context"]
         with in_form("Mewsli-X", place):
             lang = str(context["language"])
+            document = f"{lang}:{context.get('document_id') or f'record {number}'}"
             for mention in record["mentions"] if "mentions" in record else [value(record, "mention", place)]:
                 identity = str(value(mention, "example_id", place))
                 if identity in seen:
@@ -105,5 +106,5 @@ def _mentions(found: Sequence[tuple[int, dict[str, Any]]], file: str, langs: set
                 if (langs and lang not in langs) or (limit is not None and counts.get(lang, 0) >= limit):
                     continue
                 counts[lang] = counts.get(lang, 0) + 1
-                chosen.append((lang, identity, query(context, mention, place), str(value(mention, "entity_id", place))))
+                chosen.append((lang, identity, query(context, mention, place), str(value(mention, "entity_id", place)), document))
     return chosen

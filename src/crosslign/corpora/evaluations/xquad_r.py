@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,25 +15,28 @@ from crosslign.corpora.readers._json import document, in_form, value
 from crosslign.corpora.readers._parts import TextFile, all_parts, named_parts
 from crosslign.errors import InputError
 
+LOG = logging.getLogger(__name__)
 NAME = re.compile(r"(?:^|/)([a-z]{2})\.json$")
 
 
 @dataclass(frozen=True)
 class _Question:
-    """A question: its id in all languages, its text, the id of the sentence that answers it, and the number of its paragraph."""
+    """A question: its id in all languages, its text, the ids of the sentences that answer it, and the number of its paragraph."""
 
     id: str
     text: str
-    answer: str
+    answers: tuple[str, ...]
     paragraph: str
 
 
-@EVALUATIONS.register(version=2, subsets="languages")
+@EVALUATIONS.register(version=3, subsets="languages")
 def read(given: Given, *, part: Literal["questions", "candidates"]) -> Evaluation:
     """Return the questions, one subset a language, or the candidates.
 
     Questions of a paragraph are resampled as one. A candidate's text is its sentence, immediately followed by its whole paragraph, without
-    line ends. Gold links stand with the questions: each question is answered by one sentence in every language.
+    line ends. Gold links stand with the questions: a question is answered, in every language, by the sentence in which its answer begins
+    and by those of the paragraph that read the same. Where it begins in none, the question is left out of that language with a warning, as
+    XTREME does.
 
     Args:
         given.langs: languages of questions and candidates; all files, when empty.
@@ -40,8 +44,7 @@ def read(given: Given, *, part: Literal["questions", "candidates"]) -> Evaluatio
         part: which of the two sets; a task needs both, read with the same `langs`.
 
     Raises:
-        InputError: a language without a file, a file of another form, an answer outside its paragraph's sentences, an id twice, a
-            question that a language lacks.
+        InputError: a language without a file, a file of another form, an id twice, a question that a language lacks.
     """
     if part not in ("questions", "candidates"):
         raise InputError(f"unknown part {part!r}", where=given.name, why="allowed: questions, candidates")
@@ -70,12 +73,16 @@ def _ask(builder: EvaluationBuilder, questions: Mapping[str, Mapping[str, _Quest
     for lang, asked in questions.items():
         if lacking := every - set(asked):
             raise InputError(f"question {min(lacking)!r} does not exist in all languages", where=f"{name}, language {lang}")
+        if unanswered := sum(not question.answers for question in asked.values()):
+            LOG.warning("%s: %s questions in %s left out: their answers begin in no sentence", name, f"{unanswered:,}", lang)
     for lang, asked in questions.items():
         for index in evenly(len(ids), limit):
             question = asked[ids[index]]
+            if not question.answers:
+                continue
             builder.item(question.id, lang, "query", lang, question.text, group=question.id, cluster=question.paragraph)
-            for other in questions.values():
-                builder.link(lang, question.id, other[question.id].answer)
+            for answer in (answer for other in questions.values() for answer in other[question.id].answers):
+                builder.link(lang, question.id, answer)
 
 
 def _read(source: TextFile, lang: str) -> tuple[dict[str, str], dict[str, _Question]]:
@@ -92,10 +99,9 @@ def _read(source: TextFile, lang: str) -> tuple[dict[str, str], dict[str, _Quest
             if identity in questions:
                 raise InputError(f"question {identity!r} occurs twice", where=place)
             start = value(value(asked, "answers", place)[0], "answer_start", place)
-            at = next((at for at, (low, high) in enumerate(breaks) if low <= start < high), None)
-            if at is None:
-                raise InputError(f"the answer to question {identity!r} is in no sentence", where=place, why=f"it begins at {start}")
-            questions[identity] = _Question(identity, value(asked, "question", place), ids[at], str(number))
+            answer = next((context[low:high] for low, high in breaks if low <= start < high), None)
+            equal = (i for i, (low, high) in zip(ids, breaks, strict=True) if context[low:high] == answer)
+            questions[identity] = _Question(identity, value(asked, "question", place), tuple(equal), str(number))
     return sentences, questions
 
 
