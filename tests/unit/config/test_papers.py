@@ -70,6 +70,18 @@ def test_bucc_is_kept_out_of_the_corpus_that_it_was_planted_from():
         assert wanted <= set(loaded.examples[name]["decontaminate"]), name
 
 
+@pytest.mark.parametrize(("paper", "corpus"), [("msimcse", "tatoeba_38"), ("scl", "tatoeba_36")])
+def test_training_leaves_out_the_languages_of_tatoeba_that_the_papers_tables_evaluate(paper, corpus):
+    loaded = project(paper, scale="paper")
+    columns = [column for table in loaded.tables.values() for column in table["columns"] if column.get("task") == "tatoeba"]
+    averages = loaded.tasks["tatoeba"]["averages"]
+    evaluated = {lang for column in columns for lang in averages.get(column["subset"], [column["subset"]])}
+    assert evaluated | {"eng"} == set(loaded.corpora[corpus]["langs"])
+    left_out = [entry["decontaminate"] for entry in loaded.examples.values() if "bucc2018_sample" in entry.get("decontaminate", [])]
+    assert left_out
+    assert all(corpus in names and "tatoeba" not in names for names in left_out)
+
+
 def test_phase_two_goes_on_from_phase_one_of_its_seed():
     loaded = project("five_methods", seeds=[3, 4])
     assert runs_of(loaded, "QM-MB") == ["QM-MB-s3", "QM-MB-s4"]

@@ -155,8 +155,8 @@ def test_selection_reads_as_the_evaluations_do(project):
         ("emma_x_table2", "EMMA-X", "Tatoeba", "cls"),
         ("emma_x_table2", "S-BERT", "BUCC", "mean_t128"),
         ("emma_x_table1", "EMMA-X", "XNLI", "cls_t128"),  # a fine-tune reads as it was trained
-        # XTREME, 838c13b: scripts/run_bucc2018.sh reads the first token at index 7 of the last 12 layers, run_tatoeba.sh the mean at index 7
-        # of 12, or 13 of 24 for XLM-R. So of 12, 16 and 24 layers:
+        # XTREME, 838c13b: scripts/run_bucc2018.sh reads the first token at index 7 of the last 12 layers, run_tatoeba.sh the mean at
+        # index 7 of 12, or 13 of 24 for XLM-R. So of 12, 16 and 24 layers:
         ("msimcse_table1", "XLM-R", "BUCC", "cls_l20"),
         ("scl_table6", "mBERT∗", "de-en", "cls_l8"),
         ("scl_table6", "XLM∗", "de-en", "cls_l12"),

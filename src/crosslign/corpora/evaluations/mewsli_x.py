@@ -92,7 +92,7 @@ def _prepared(file: TextFile, lang: str, limit: int | None) -> list[Chosen]:
 
 def _mentions(found: Sequence[tuple[int, dict[str, Any]]], file: str, langs: set[str], limit: int | None) -> list[Chosen]:
     """Return every mention; a record holds one, or a list of them, and is its own document where it names none."""
-    chosen, counts, seen = [], dict[str, int](), set[str]()
+    chosen, counts, seen = list[Chosen](), dict[str, int](), set[str]()
     for number, record in found:
         place, context = f"{file}:{number}", record["context"]
         with in_form("Mewsli-X", place):
