@@ -28,7 +28,7 @@ from crosslign.errors import InputError
 from crosslign.files import iter_rows, write_batches
 from crosslign.files.rows import SCHEMAS
 
-LOG = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 SEED = 42
 
 
@@ -88,7 +88,7 @@ def build_corpus(
     if not written:
         out.unlink()
         raise _nothing_left(name, result)
-    LOG.info("%s: %s rows read, %s kept%s", name, f"{pipeline.read:,}", f"{written:,}", _said(left_out))
+    log.info("%s: %s rows read, %s kept%s", name, f"{pipeline.read:,}", f"{written:,}", _said(left_out))
     return result
 
 

@@ -28,7 +28,7 @@ from crosslign.files.locks import locked
 from crosslign.files.mirrors import mirrored
 from crosslign.files.text import read_text
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 Got = TypeVar("Got")
 
 GRACE_S = 6 * 3600.0
@@ -61,7 +61,7 @@ class Patience:
         if not seconds:
             seconds = min(first * 2 ** (tried - 1) * random.uniform(0.75, 1.5), self.longest_s)
         if seconds >= 1:
-            logger.warning("%s; trying again in %.0f s", error, seconds)
+            log.warning("%s; trying again in %.0f s", error, seconds)
         time.sleep(seconds)
 
     def wait_or_raise(self, tried: int, error: TransientError, tries: int) -> None:
@@ -160,10 +160,10 @@ def _from_mirrors(name: str, wanted: _Wanted, dest: Path, mirrors: Sequence[Path
         with suppress(_NotTheOneError), atomic_path(dest) as temporary:
             found = copy_summed(path, temporary, wanted.file.get("head"))
             if problem := wanted.problem(temporary, found):
-                logger.warning("%s is not used: %s", path, problem)
+                log.warning("%s is not used: %s", path, problem)
                 problems.append(f"{path}: {problem}")
                 raise _NotTheOneError
-            logger.info("%s: copied from the mirror %s", wanted.file["name"], path)
+            log.info("%s: copied from the mirror %s", wanted.file["name"], path)
             return found, "", size if path.name == wanted.file.get("of") else 0
     return "", "; ".join(problems), 0
 
@@ -212,7 +212,7 @@ def _from_source(source: Mapping[str, Any], wanted: _Wanted, part: Path, patienc
             except NetworkError as error:
                 failed[number] = error
                 if len(failed) < len(places):
-                    logger.warning("%s; trying another address", error)
+                    log.warning("%s; trying another address", error)
     if len(failed) == 1:
         raise failed[0]
     why = "; ".join(f"{error.where}: {error.why}" for error in failed.values())

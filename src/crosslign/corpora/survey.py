@@ -30,7 +30,7 @@ from crosslign.errors import CrosslignError, NetworkError
 THERE, MOVED, SIZE, GATED, GONE, UNSAFE = "there", "moved", "size differs", "gated", "gone", "not https"
 BUSY, SILENT, PIP, SHORTENED = "busy", "no answer", "left to pip", "short name"
 MISSING = (SIZE, GATED, GONE, UNSAFE)
-"""What waiting does not mend."""
+"""What waiting does not help."""
 HOSTS = 16
 """Hosts that are asked at a time."""
 PAUSE_S = 0.1

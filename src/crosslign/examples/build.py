@@ -22,7 +22,7 @@ from crosslign.examples.shapes import shape_of
 from crosslign.files import write_batches
 from crosslign.files.temporary import temporary_folder
 
-LOG = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 SEED = 42
 
 
@@ -76,7 +76,7 @@ def build_examples(
         left = kept if limit is None else sampled(kept, Path(folder, "rows.arrow"), limit, seed)
         written = write_batches(out, map(tally.counted, left), shape)
     found = cleaner.counts
-    LOG.info("%s: %d examples, %d removed as evaluation text, %d written", name, found["before"], found["before"] - found["after"], written)
+    log.info("%s: %d examples, %d removed as evaluation text, %d written", name, found["before"], found["before"] - found["after"], written)
     counts = {"shape": shape, "built": found["before"], "decontamination": found, "rows": written}
     counts |= {"per_language": dict(sorted(tally.langs.items())), "per_corpus": dict(sorted(tally.corpora.items()))}
     return {**counts, **material.told}

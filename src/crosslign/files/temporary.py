@@ -16,7 +16,7 @@ LITTLE = 16_000_000
 
 
 class NoTemporaryRoomError(ResourceError):
-    """The disk of temporary files is full: no further try on this node mends that."""
+    """The disk of temporary files is full: no further try on this node helps."""
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from crosslign.files import iter_rows, write_batches
 from crosslign.files.rows import SCHEMAS
 from crosslign.views import VIEWS, Setting, ViewBuilder
 
-LOG = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 SEED = 42
 
 
@@ -64,7 +64,7 @@ def build_view(
         raise InputError(
             "the view is empty", where=name, why=f"none of {number_of(counts['read'], 'row')} could be augmented", do="Check its languages"
         )
-    LOG.info("%s: %s copies of %s rows", name, f"{counts['rows']:,}", f"{counts['read']:,}")
+    log.info("%s: %s copies of %s rows", name, f"{counts['rows']:,}", f"{counts['read']:,}")
     return {**counts, **builder.counts()}
 
 

@@ -18,7 +18,7 @@ from crosslign.registry import since_first
 from crosslign.views import TRANSLATORS, Setting, Translator, TranslatorSetting
 from crosslign.views.texts import MappedTexts, is_whole, text_keys, write_summed
 
-LOG = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 KEPT_AT_ONCE = 4096
 """Translations that are written together: what a killed job has to do again."""
 
@@ -60,7 +60,7 @@ class _Pair:
         start = len(self._texts)
         try:
             if not is_whole(path):
-                LOG.warning("%s is damaged; translating its sentences again", path)
+                log.warning("%s is damaged; translating its sentences again", path)
                 path.unlink(missing_ok=True)
                 return
             table = self._texts.add(path)
@@ -104,7 +104,7 @@ class KeptTranslator:
         pair = self._pair(source, target)
         found = pair.find(texts)
         new = [text for text, known in zip(texts, found, strict=True) if known is None]
-        LOG.info("%s → %s: %s sentences, %s of them new", source, target, f"{len(texts):,}", f"{len(new):,}")
+        log.info("%s → %s: %s sentences, %s of them new", source, target, f"{len(texts):,}", f"{len(new):,}")
         made: dict[str, str | None] = {}
         for start in range(0, len(new), KEPT_AT_ONCE):
             part = new[start : start + KEPT_AT_ONCE]

@@ -153,8 +153,6 @@ def test_partial_translation_of_one_side_alone(corpora, tmp_path, replace, langs
     entry = {**full(["de"], "nli", ["nli"]), "builder": "partial_translation", "views": 20}
     build_view("v", {**entry, "replace": replace}, corpora, tmp_path / "v.parquet")
     assert {(c["a_lang"], c["b_lang"]) for c in read_rows(tmp_path / "v.parquet").to_pylist()} == {langs}
-    with pytest.raises(InputError, match="replace: 'both'"):
-        build_view("v", {**entry, "replace": "both"}, corpora, tmp_path / "v.parquet")
 
 
 def mixed(tmp_path):

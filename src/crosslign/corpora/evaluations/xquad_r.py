@@ -15,7 +15,7 @@ from crosslign.corpora.readers._json import document, in_form, value
 from crosslign.corpora.readers._parts import TextFile, all_parts, named_parts
 from crosslign.errors import InputError
 
-LOG = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 NAME = re.compile(r"(?:^|/)([a-z]{2})\.json$")
 
 
@@ -74,7 +74,7 @@ def _ask(builder: EvaluationBuilder, questions: Mapping[str, Mapping[str, _Quest
         if lacking := every - set(asked):
             raise InputError(f"question {min(lacking)!r} does not exist in all languages", where=f"{name}, language {lang}")
         if unanswered := sum(not question.answers for question in asked.values()):
-            LOG.warning("%s: %s questions in %s left out: their answers begin in no sentence", name, f"{unanswered:,}", lang)
+            log.warning("%s: %s questions in %s left out: their answers begin in no sentence", name, f"{unanswered:,}", lang)
     for lang, asked in questions.items():
         for index in evenly(len(ids), limit):
             question = asked[ids[index]]

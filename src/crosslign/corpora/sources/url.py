@@ -29,7 +29,7 @@ from crosslign.errors import InputError, NetworkError
 from crosslign.files import read_json, write_json
 from crosslign.progress import Pace
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 SLOW_S, SLOW_BYTES = 60.0, 60_000
 """A server that sends fewer bytes than that in that time hangs, whether or not each read ends within `TIMEOUT`."""
@@ -84,7 +84,7 @@ class _Progress:
         if self.total:
             of = f" of {self.total / 1e6:.1f}"
             left = f", {(self.total - self.done) / rate:.0f} s left" if rate else ""
-        logger.info("%s: %.1f%s MB, %.2f MB/s%s", self.name, self.done / 1e6, of, rate / 1e6, left)
+        log.info("%s: %.1f%s MB, %.2f MB/s%s", self.name, self.done / 1e6, of, rate / 1e6, left)
 
 
 def _noted(dest: Path) -> dict[str, Any]:
@@ -318,9 +318,7 @@ def _confirm(web: httpx2.Client, url: str, file: Mapping[str, Any], size: int, *
         total = whole_size(response, file)
         if total is None and response.status_code == 200 and not _packing(response, file):
             total = sum(map(len, response.iter_raw()))
-            logger.warning(
-                "%s: its server does not say how long it is; it came twice, the second time with %s", url, number_of(total, "byte")
-            )
+            log.warning("%s: its server does not say how long it is; it came twice, the second time with %s", url, number_of(total, "byte"))
     if total not in (None, size):
         why = f"{size:,} of {number_of(total or 0, 'byte')} arrived"
         raise TransientError(f"the download of {file['name']} broke off", where=url, why=why)

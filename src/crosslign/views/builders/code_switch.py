@@ -22,7 +22,7 @@ from crosslign.views import VIEWS, Setting
 from crosslign.views.builders._lexicon import Dictionary, Lexicon
 from crosslign.views.builders._words import Words, characters, fingerprints, single_spaced
 
-LOG = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 AT_ONCE = 8_192
 """Rows whose words are held together: what is known of them fits the processor's caches."""
 _HALF = np.uint64(32)
@@ -103,7 +103,7 @@ class CodeSwitch:
         self.targets = sorted(set(dictionaries) if targets is None else set(dictionaries) & set(targets))
         self.skipped = sorted(set(targets or ()) - set(dictionaries))
         if self.skipped:
-            LOG.warning("%s: skipping languages without a dictionary: %s", setting.view, ", ".join(self.skipped))
+            log.warning("%s: skipping languages without a dictionary: %s", setting.view, ", ".join(self.skipped))
         if not self.targets:
             raise InputError("no target language has a dictionary", where=setting.view, why=f"targets: {', '.join(self.skipped)}")
         read = [self._read(lang, dictionaries[lang]) for lang in self.targets]

@@ -6,7 +6,6 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
-from crosslign.errors import InputError
 from crosslign.options import Langs, Positive
 from crosslign.views import VIEWS, Setting
 from crosslign.views.builders._translated import OneTranslator, Side, TranslatedView
@@ -40,8 +39,6 @@ class PartialTranslation(TranslatedView):
         views: Positive = 1,
         replace: Replace = "random",
     ) -> None:
-        if replace not in get_args(Replace):
-            raise InputError(f"replace: {replace!r} is not one of {get_args(Replace)}", where=setting.view)
         super().__init__(setting, translator=translator, targets=targets, langs=langs, views=views)
         self.replace = replace
 

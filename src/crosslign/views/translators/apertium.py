@@ -17,7 +17,7 @@ from crosslign.options import Texts
 from crosslign.registry import nearest
 from crosslign.views import TRANSLATORS, TranslatorSetting
 
-LOG = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 AT_ONCE = 2000
 PATIENCE = 600
 """Seconds that a call with `AT_ONCE` lines may take; one with fewer may take less, but a tenth of it always."""
@@ -161,7 +161,7 @@ def _translate(mode: str, lines: Sequence[str]) -> list[str | None]:
     if answer is not None:
         return [" ".join(line.split()) or None for line in answer]
     if len(lines) == 1:
-        LOG.warning("apertium %s returns no translation of %r: %s", mode, lines[0], why)
+        log.warning("apertium %s returns no translation of %r: %s", mode, lines[0], why)
         return [None]
     middle = len(lines) // 2
     return [*_translate(mode, lines[:middle]), *_translate(mode, lines[middle:])]
