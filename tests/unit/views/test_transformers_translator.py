@@ -190,6 +190,17 @@ def test_what_transformers_would_make_up_for_a_translator_is_refused(folder, tmp
     assert caught.value.do
 
 
+@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer_config.json", "generation_config.json"])
+def test_a_damaged_file_of_a_translator_is_refused_in_one_sentence(folder, tmp_path, name):
+    """Each fails with an error of its own: of safetensors, AttributeError, TypeError."""
+    shutil.copytree(folder, tmp_path / "mt")
+    whole = (tmp_path / "mt" / name).read_bytes()
+    (tmp_path / "mt" / name).write_bytes(whole[: len(whole) // 2] if name.endswith(".safetensors") else b"[]")
+    with pytest.raises(InputError, match=f"the model '{tmp_path / 'mt'}' cannot be loaded; ") as caught:
+        translator(tmp_path / "mt").translate(TEXTS, "en", "de")
+    assert caught.value.do
+
+
 @pytest.mark.parametrize("engine", ["transformers", "ctranslate2"])
 def test_a_fetched_model_is_read_from_its_folder_without_the_hub(folder, engine, monkeypatch):
     monkeypatch.setenv("CROSSLIGN_OFFLINE", "1")

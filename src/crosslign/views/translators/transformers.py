@@ -185,8 +185,8 @@ class Transformers:
                 options |= {"use_safetensors": True, "dtype": getattr(torch, self._dtype)}
                 options |= {"output_loading_info": True, "ignore_mismatched_sizes": True}  # they are named by us
                 model, report = AutoModelForSeq2SeqLM.from_pretrained(place, trust_remote_code=False, **options)
-            except (OSError, ValueError) as error:
-                raise self._not_loaded(name, error) from error
+            except Exception as error:  # transformers has no error of its own for each way in which a folder can be damaged
+                raise self._not_loaded(name, place, error) from error
             require_tokenizer(Path(place), tokenizer, model.config)
             require_loaded(Path(place), model, report)
             require_numbers(Path(place), [model])
@@ -197,9 +197,9 @@ class Transformers:
         """Return the engine on its device, made from a model in memory."""
         return model.to(device)
 
-    def _not_loaded(self, name: str, error: Exception) -> InputError | NetworkError:
+    def _not_loaded(self, name: str, place: str, error: Exception) -> InputError | NetworkError:
         why = " ".join(str(error).split())[:300]
-        if Path(name).is_dir() or "safetensors" in why:
+        if Path(place).is_dir() or not isinstance(error, OSError | ValueError) or "safetensors" in why:
             do = "Name a folder or a revision with config, tokenizer and safetensors weights"
             return InputError(f"the model {name!r} cannot be loaded", where=self._where, why=why, do=do)
         return NetworkError(
