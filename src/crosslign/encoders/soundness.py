@@ -6,6 +6,7 @@ the config does not say, and rebuilds a tokenizer by its class although tokenize
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -16,9 +17,12 @@ from safetensors import safe_open
 from torch import nn
 
 from crosslign.console import number_of
-from crosslign.encoders.dense import BERT_KIN
+from crosslign.encoders.dense import BERT_KIN, modules_of
+from crosslign.encoders.sentence_transformers_folder import unread
 from crosslign.errors import InputError
 from crosslign.files import read_json, read_mapping
+
+log = logging.getLogger(__name__)
 
 ROBERTA_POSITIONS = frozenset(
     {"roberta", "roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl", "camembert", "xmod", "mpnet", "data2vec-text", "longformer"}
@@ -174,22 +178,35 @@ def require_numbers(folder: Path, modules: Iterable[nn.Module]) -> None:
                     )
 
 
-def doubts(folder: Path, tokenizer: Any, backbone: nn.Module) -> list[str]:
-    """Return what is not surely wrong, and changes vectors where it is: one sentence each, for the log and the lineage.
+def examined(name: str, folder: Path, member: Any, prefix: str = "") -> list[str]:
+    """Refuse weights and vocabularies that no vector could depend on; warn of what is not surely wrong, and changes vectors where it is.
+
+    Args:
+        name: of the encoder, for the log.
+        folder: from which it was loaded.
+        member: the encoder, a `Member`.
+        prefix: what its embedding settings put before each text, where they are known.
+
+    Returns:
+        What was warned of, one sentence each, for the lineage.
 
     Raises:
-        InputError: most pieces of the tokenizer's vocabulary are never used.
+        InputError: as `require_numbers`, or most pieces of the tokenizer's vocabulary are never used.
     """
-    config = backbone.config
+    tokenizer, backbone, config = member.tokenizer, member.backbone, member.backbone.config
+    require_numbers(folder, [part for part in (backbone, member.dense) if part is not None])
     if tokenizer.is_fast:
         _require_case(folder, tokenizer)
         _require_pieces(folder, tokenizer)
-    return [
+    found = [
         *_config_doubts(folder, config, type(backbone).__name__),
         *_weight_doubts(folder, backbone),
         *_tokenizer_doubts(folder, tokenizer, config),
-        *_module_doubts(folder),
+        *unread(folder, prefix),
     ]
+    for doubt in found:
+        log.warning("encoder %s: %s", name, doubt)
+    return found
 
 
 def _require_case(folder: Path, tokenizer: Any) -> None:
@@ -271,41 +288,20 @@ def _tokenizer_doubts(folder: Path, tokenizer: Any, config: Any) -> Iterator[str
             return
 
 
-def _module_doubts(folder: Path) -> Iterator[str]:
-    modules = read_json(folder / "modules.json") if (folder / "modules.json").is_file() else []
-    for module in modules:
-        kind = str(module.get("type", "")).rpartition(".")[2]
-        if kind == "Pooling" and not _config_of(folder, module).is_file():
-            yield f"modules.json names {module.get('path')!r}, which is missing: SentenceTransformer cannot load the folder"
-    own, named = (read_mapping(folder / f"{name}.json", or_empty=True) for name in ("sentence_bert_config", "config_sentence_transformers"))
-    if own.get("do_lower_case"):
-        yield "sentence_bert_config.json wants texts lower case first, which no readout does"
-    prompts = named.get("prompts")
-    if isinstance(prompts, dict) and (prompt := prompts.get(str(named.get("default_prompt_name")))):
-        yield f"config_sentence_transformers.json puts {prompt!r} before each text: a readout does so where its prefix says it"
-
-
 def require_modules(folder: Path) -> None:
     """Refuse SentenceTransformer's modules that are there in part: dense layers that nothing names, or a folder that is missing.
 
     Raises:
-        InputError: names the folder.
+        InputError: as `modules_of`; names the folder.
     """
-    path = folder / "modules.json"
-    modules = read_json(path) if path.is_file() else []
-    if not isinstance(modules, list) or not all(isinstance(m, dict) and isinstance(m.get("type"), str) for m in modules):
-        raise InputError("not a list of SentenceTransformer's modules", where=str(path), do=WHOLE)
+    modules = modules_of(folder)
     dense = {part.name for part in folder.glob("[0-9]*_Dense*") if part.is_dir()}
-    if found := sorted(dense - {str(module.get("path")).rstrip("/") for module in modules}):
-        what = "modules.json omits dense layers" if modules else "modules.json is missing"
+    if found := sorted(dense - {path for _, path in modules}):
+        what = "modules.json omits dense layers" if (folder / "modules.json").is_file() else "modules.json is missing"
         raise InputError(what, where=str(folder), why=f"{', '.join(found)} would be left out", do=WHOLE)
-    if not any(module["type"].endswith(".Dense") for module in modules):
+    if all(kind != "Dense" for kind, _ in modules):
         return  # the readout says how states are pooled
-    for module in modules:
-        if module["type"].endswith((".Dense", ".Pooling")) and not _config_of(folder, module).is_file():
-            why = f"modules.json names {module.get('path')!r}, which has no config.json"
+    for kind, path in modules:
+        if kind in ("Dense", "Pooling") and not (folder / path / "config.json").is_file():
+            why = f"modules.json names {path!r}, which has no config.json"
             raise InputError("a module of the encoder is missing", where=str(folder), why=why, do=WHOLE)
-
-
-def _config_of(folder: Path, module: Mapping[str, Any]) -> Path:
-    return folder / str(module.get("path", "")) / "config.json"

@@ -96,7 +96,7 @@ def _dense_without_modules(folder):
 
 
 def _dense_that_is_gone(folder):
-    _edit(folder / "modules.json", lambda content: content.append({"path": "2_Dense", "type": "sentence_transformers.models.Dense"}))
+    _edit(folder / "modules.json", lambda content: content.insert(2, {"path": "2_Dense", "type": "sentence_transformers.models.Dense"}))
 
 
 def _no_heads_beside_names_of_labels(folder):
