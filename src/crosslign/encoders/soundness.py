@@ -58,8 +58,10 @@ MAY_BE_ZERO = re.compile(r"(^|\.)pooler\.|position|token_type")
 """Weights that are left at zero where nothing needs them."""
 NOT_ALONE = re.compile(r"##|<0x[0-9A-F]{2}>$")
 """Pieces that no text begins with: of WordPiece, and bytes."""
-BLOCKS = ("num_hidden_layers", "num_layers", "n_layers", "n_layer", "num_hidden_groups", "inner_group_num")
-"""Names of the number of blocks in configs, and of groups of them in ALBERT's."""
+BLOCKS = (
+    "num_hidden_layers", "num_layers", "n_layers", "n_layer", "num_hidden_groups", "inner_group_num", "encoder_layers", "decoder_layers",
+)  # fmt: skip
+"""Names of the number of blocks in configs, of groups of them in ALBERT's, and of those of translators."""
 MOST_BLOCKS = 1000
 """Blocks beyond which a config is damaged, where the weights' names do not count them."""
 FLOATS = frozenset({"F64", "F32", "F16", "BF16"})

@@ -177,9 +177,19 @@ def _without_words(folder):
     (folder / "vocab.json").write_text(json.dumps(special))
 
 
+def _endless_blocks(folder):
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"decoder_layers": 10**6}))
+
+
 @pytest.mark.parametrize(
     ("damage", "said"),
-    [(_without_a_weight, "weights are missing"), (_with_nan, "contain NaN or infinity"), (_without_words, "tokenizer is")],
+    [
+        (_endless_blocks, "config.json counts 1,000,000 blocks"),
+        (_without_a_weight, "weights are missing"),
+        (_with_nan, "contain NaN or infinity"),
+        (_without_words, "tokenizer is"),
+    ],
 )
 def test_what_transformers_would_make_up_for_a_translator_is_refused(folder, tmp_path, damage, said):
     shutil.copytree(folder, tmp_path / "mt")
