@@ -25,6 +25,7 @@ from crosslign.devices import all_devices, encoding_devices
 from crosslign.encoders.encode import encode_counted, text_columns
 from crosslign.encoders.model import Model
 from crosslign.encoders.sentence_transformers_folder import read_modules
+from crosslign.encoders.soundness import examined
 from crosslign.errors import InputError, ResourceError
 from crosslign.files.walk import folders_in
 from crosslign.mining.knn import neighbours
@@ -165,7 +166,7 @@ def encoder(
         config: settings as `KEY=VALUE`, such as `scale=quick`.
 
     Raises:
-        InputError: no such encoder or setting, a damaged folder, or one that does not say how its vectors are read.
+        InputError: no such encoder or setting, a damaged folder (the log names doubts), or one that does not say how its vectors are read.
         NetworkError: it cannot be fetched.
     """
     given = _settings(readout or {}, "readout")
@@ -181,8 +182,11 @@ def encoder(
         used = _at_scale(project, name)
         made(config, encoders=[used])
         members, own = {"main": project.paths.encoder(used) / "main"}, readout_entry(project, project.encoders[name]["readout"])
-    model = Model.load(members)
-    return Encoder(str(name), _on(model, encoding_devices()[0] if device is None else device), {**own, **given})
+    model, settings = Model.load(members), {**own, **given}
+    if Path(name).is_dir():  # one of the catalog was examined when it was prepared
+        for lang, place in members.items():
+            examined(str(place), place, model.member(model.member_of(lang)), settings.get("prefix", ""))
+    return Encoder(str(name), _on(model, encoding_devices()[0] if device is None else device), settings)
 
 
 def _cached(config: Sequence[str]) -> Project:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from torch import Tensor, nn
 from crosslign.encoders.pooling import POOLING_KEYS
 from crosslign.encoders.weights import open_to_readers
 from crosslign.errors import InputError
-from crosslign.files import read_json, write_json
+from crosslign.files import read_json, read_mapping, write_json
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {
     "torch.nn.modules.activation.Tanh": nn.Tanh,
@@ -67,17 +68,11 @@ class Dense(nn.Module):
         """Return what modules.json of a SentenceTransformer folder puts behind its pooling; None where it has no dense layer.
 
         Raises:
-            InputError: a module, pooling or activation is none that is known, or there are no safetensors weights.
+            InputError: as `modules_of`; a pooling or activation is none that is known, or there are no safetensors weights.
         """
-        modules = read_json(folder / "modules.json") if (folder / "modules.json").is_file() else []
-        parts = {kind: [folder / m["path"] for m in modules if m["type"].endswith(f".{kind}")] for kind in ("Pooling", "Dense")}
-        if unknown := sorted({m["type"] for m in modules} - {m["type"] for m in modules if m["type"].rpartition(".")[2] in MODULES}):
-            why = f"{', '.join(unknown)}; known: {', '.join(MODULES)}"
-            raise InputError("the encoder has unknown modules", where=str(folder / "modules.json"), why=why)
+        parts = {kind: [folder / path for name, path in modules_of(folder) if name == kind] for kind in ("Pooling", "Dense")}
         if not parts["Dense"]:
             return None
-        if len(parts["Pooling"]) != 1:
-            raise InputError("the dense layers do not follow exactly one pooling module", where=str(folder / "modules.json"))
         return cls(named_pooling(parts["Pooling"][0] / "config.json"), [_layer(part) for part in parts["Dense"]])
 
     def save(self, folder: Path, first: int) -> list[str]:
@@ -96,19 +91,47 @@ class Dense(nn.Module):
         return names
 
 
-MODULES = ("Transformer", "Pooling", "Dense", "Normalize", "Dropout")
-"""Modules of SentenceTransformer that are read; without any other one the vectors would be other vectors, in silence."""
+MODULE = re.compile(r"sentence_transformers\.(?:.*\.)?(Transformer|Pooling|Dense|Normalize|Dropout)")
+"""Types of SentenceTransformer's modules that are read; without any other one the vectors would be other vectors, in silence."""
+ORDER = re.compile(r"Transformer Pooling( Dense)*( Normalize)?")
+"""The orders of modules that are read, dropout left out, which changes nothing that is encoded."""
+
+
+def modules_of(folder: Path) -> list[tuple[str, str]]:
+    """Return kind and path of SentenceTransformer's modules in a folder, in their order and without dropout; none without modules.json.
+
+    Raises:
+        InputError: modules.json is no list of modules, or names modules, an order or a transformer that are not read.
+    """
+    place = folder / "modules.json"
+    found = read_json(place) if place.is_file() else []
+    if not isinstance(found, list) or not all(isinstance(m, dict) and {type(m.get("type")), type(m.get("path"))} == {str} for m in found):
+        do = "Use the complete folder of its publisher, or one that SentenceTransformer saved"
+        raise InputError("not a list of SentenceTransformer's modules", where=str(place), do=do)
+    do = "Remove modules.json and give embedding settings, if the transformer alone is wanted"
+    if unknown := sorted({m["type"] for m in found if not MODULE.fullmatch(m["type"])}):
+        why = f"{', '.join(unknown)}; known: sentence_transformers' Transformer, Pooling, Dense, Normalize, Dropout"
+        raise InputError("the encoder has unknown modules", where=str(place), why=why, do=do)
+    named = [(m["type"].rpartition(".")[2], m["path"].rstrip("/")) for m in found]
+    kinds = [(kind, path) for kind, path in named if kind != "Dropout"]
+    if found and not ORDER.fullmatch(order := " ".join(kind for kind, _ in kinds)):
+        why = f"found {order.replace(' ', ', ')}; read are Transformer, Pooling, any Dense, and at most one Normalize at the end"
+        raise InputError("the encoder's modules have another order", where=str(place), why=why, do=do)
+    if kinds and (folder / kinds[0][1]).resolve() != folder.resolve():
+        why = f"it names the transformer in {kinds[0][1]!r}, and the one beside it would be read"
+        raise InputError("the encoder has two transformers", where=str(place), why=why, do=f"Name the folder {folder / kinds[0][1]}")
+    return kinds
 
 
 def named_pooling(path: Path) -> str:
     """Return the pooling that a config names, in the older or the newer way."""
-    config = read_json(path)
+    config = read_mapping(path)
     older = [name for name, on in config.items() if name.startswith("pooling_mode_") and on]
     chosen = [config["pooling_mode"]] if "pooling_mode" in config else older
     for name, key in POOLING_KEYS.items():
         if chosen in ([name], [key], [f"pooling_mode_{key}"]):
             return name
-    raise InputError("unknown pooling", where=str(path), why=f"found {', '.join(chosen)}; known: cls, mean, max, lasttoken")
+    raise InputError("unknown pooling", where=str(path), why=f"found {', '.join(map(str, chosen))}; known: cls, mean, max, lasttoken")
 
 
 def _layer(folder: Path) -> tuple[nn.Linear, nn.Module]:

@@ -21,6 +21,7 @@ from crosslign.encoders.sentence_transformers_folder import write_modules
 from crosslign.encoders.soundness import (
     ROBERTA_POSITIONS,
     WHOLE,
+    require_blocks,
     require_files,
     require_loaded,
     require_modules,
@@ -58,6 +59,7 @@ def _read(folder: Path, weights: bool) -> tuple[Any, Any]:
     from crosslign.encoders.laser import register
 
     register()
+    require_blocks(folder)
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]  # what is missing is said by us
     # Where it is not told, transformers asks on the terminal whether to run the code that a model brings along.
@@ -83,6 +85,22 @@ def _read(folder: Path, weights: bool) -> tuple[Any, Any]:
     if require_loaded(folder, backbone, report):
         backbone.pooler = None  # it would hold random numbers
     return tokenizer, backbone
+
+
+def _parts(folder: Path, weights: bool) -> tuple[Any, Any, Dense | None]:
+    """Return backbone, tokenizer and dense layers of its own of a folder; without weights no dense layers."""
+    tokenizer, backbone = _read(folder, weights)
+    dense = Dense.load(folder)
+    if not tokenizer.is_fast and backbone.config.model_type not in WITHOUT_FAST_TOKENIZER:
+        do = "Save its tokenizer again with a version of transformers that writes tokenizer.json"
+        raise InputError("the model has no fast tokenizer", where=str(folder), why="tokenizer.json is missing", do=do)
+    if not weights:
+        return backbone, tokenizer, None
+    use_fast_dropout(backbone)
+    pooler = Dense.of_pooler(backbone)
+    if dense is not None and pooler is not None and dense.equals(pooler):
+        dense = None  # `save` wrote the backbone's own pooler for SentenceTransformer: it stays the one that is trained
+    return backbone, tokenizer, dense
 
 
 class Member(nn.Module):
@@ -222,22 +240,11 @@ class Member(nn.Module):
         require_modules(folder)
         require_safetensors(folder)
         try:
-            tokenizer, backbone = _read(folder, weights)
-            dense = Dense.load(folder)
+            return cls(*_parts(folder, weights))
         except InputError:
             raise
         except Exception as error:  # transformers has no error of its own for each way in which a folder can be damaged
             raise InputError("model cannot be loaded", where=str(folder), why=" ".join(str(error).split())[:300], do=WHOLE) from error
-        if not tokenizer.is_fast and backbone.config.model_type not in WITHOUT_FAST_TOKENIZER:
-            do = "Save its tokenizer again with a version of transformers that writes tokenizer.json"
-            raise InputError("the model has no fast tokenizer", where=str(folder), why="tokenizer.json is missing", do=do)
-        if not weights:
-            return cls(backbone, tokenizer)
-        use_fast_dropout(backbone)
-        pooler = Dense.of_pooler(backbone)
-        if dense is not None and pooler is not None and dense.equals(pooler):
-            dense = None  # `save` wrote the backbone's own pooler for SentenceTransformer: it stays the one that is trained
-        return cls(backbone, tokenizer, dense)
 
     def save(self, folder: Path, readout: Mapping[str, Any] | None = None) -> None:
         """Write a folder that AutoModel and SentenceTransformer load; see `write_modules` for what the latter reads."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,12 +18,11 @@ from crosslign.encoders.formats.torch_weights import LARGEST, WEIGHTS
 from crosslign.encoders.model import MAIN, Member
 from crosslign.encoders.prune import prune, replace_saved, texts_of
 from crosslign.encoders.sentence_transformers_folder import write_modules
-from crosslign.encoders.soundness import doubts, require_numbers
+from crosslign.encoders.soundness import examined
 from crosslign.errors import InputError
 from crosslign.files import atomic_folder, read_json, write_json
 from crosslign.files.home import with_home
 
-log = logging.getLogger(__name__)
 BERT_CLASSES = {"bert": {"model_type": "bert", "architectures": ["BertModel"]}}
 
 
@@ -148,7 +146,8 @@ def prepare_encoder(
         if model_class := entry.get("model_class"):
             _override_class(folder, model_class)
         member = Member.load(folder)
-        origin |= _examined(name, folder, member)
+        if doubts := examined(name, folder, member):
+            origin["doubts"] = doubts
         if "prune" in entry:
             origin["vocabulary_before"] = len(member.tokenizer)
             member = prune(member, texts_of(corpora), entry["prune"].get("prefixes", []))
@@ -158,12 +157,3 @@ def prepare_encoder(
     parameters = sum(p.numel() for p in member.backbone.parameters())
     facts = {"dimension": member.dimension, "blocks": member.blocks, "parameters": parameters, "vocabulary": len(member.tokenizer)}
     return facts | origin
-
-
-def _examined(name: str, folder: Path, member: Member) -> dict[str, Any]:
-    """Refuse weights that no vector could depend on; warn of what is odd, and return it for the lineage."""
-    require_numbers(folder, [part for part in (member.backbone, member.dense) if part is not None])
-    found = doubts(folder, member.tokenizer, member.backbone)
-    for doubt in found:
-        log.warning("encoder %s: %s", name, doubt)
-    return {"doubts": found} if found else {}

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from crosslign.encoders.dense import Dense, named_pooling
+from crosslign.encoders.dense import Dense, modules_of, named_pooling
 from crosslign.encoders.pooling import POOLING_KEYS, resolve_layer
 from crosslign.errors import InputError
-from crosslign.files import read_json, read_mapping, write_json
+from crosslign.files import read_mapping, write_json
 
 MODULES = "sentence_transformers.models"
 """Package of the module types: the old name, which old and new versions of SentenceTransformer resolve."""
@@ -22,27 +22,68 @@ def read_modules(folder: Path) -> dict[str, Any]:
     """Return the readout of a SentenceTransformer folder: what `write_modules` wrote, or whoever saved it.
 
     Raises:
-        InputError: it has no modules.json, one pooling too many or too few, or one that is not read here.
+        InputError: it has no modules.json, one without a pooling, as `modules_of` and `named_pooling`,
+            or a length or number of blocks that is none.
     """
     if not (folder / "modules.json").is_file():
         do = 'Set them, for example: readout={"pooling": "mean"}'
         raise InputError("the folder has no embedding settings", where=str(folder), why="modules.json is missing", do=do)
-    kinds = [(module["type"].rpartition(".")[2], module["path"]) for module in read_json(folder / "modules.json")]
+    kinds = modules_of(folder)
     poolings = [path for kind, path in kinds if kind == "Pooling"]
-    if len(poolings) != 1:
-        raise InputError("exactly one pooling module is needed", where=str(folder / "modules.json"), why=f"found {len(poolings)}")
+    if not poolings:
+        raise InputError("a pooling module is needed", where=str(folder / "modules.json"), why="found none")
     pooled = named_pooling(folder / poolings[0] / "config.json")
     found: dict[str, Any] = {"pooling": "pooler" if any(kind == "Dense" for kind, _ in kinds) else pooled}
     found["normalise"] = any(kind == "Normalize" for kind, _ in kinds)
-    names = ("sentence_bert_config", "config_sentence_transformers", "tokenizer_config")
-    reads, prompts, tokenizer = (read_mapping(folder / f"{name}.json", or_empty=True) for name in names)
-    if length := reads.get("max_seq_length") or tokenizer.get("model_max_length"):  # newer versions' place
-        found["max_length"] = length
-    if blocks := reads.get("config_args", {}).get("num_hidden_layers"):
-        found["layer"] = blocks
-    if prefix := prompts.get("prompts", {}).get(prompts.get("default_prompt_name"), ""):
+    reads, tokenizer = (read_mapping(folder / f"{name}.json", or_empty=True) for name in ("sentence_bert_config", "tokenizer_config"))
+    blocks = _config_options(reads).get("num_hidden_layers")
+    for key, value in (("max_length", reads.get("max_seq_length") or tokenizer.get("model_max_length")), ("layer", blocks)):
+        if value and (type(value) is not int or value < 1):
+            why = f"the {key} that it gives is {value!r}"
+            raise InputError("not a positive whole number", where=str(folder / "sentence_bert_config.json"), why=why)
+        if value:  # newer versions keep the length beside the tokenizer
+            found[key] = value
+    if prefix := _prompt(folder):
         found["prefix"] = prefix
     return found
+
+
+def _config_options(reads: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what SentenceTransformer sets over config.json, by the newer or the older name."""
+    options = reads.get("config_kwargs") or reads.get("config_args")
+    return options if isinstance(options, dict) else {}
+
+
+def _prompt(folder: Path) -> str:
+    named = read_mapping(folder / "config_sentence_transformers.json", or_empty=True)
+    prompts = named.get("prompts")
+    prompt = prompts.get(str(named.get("default_prompt_name"))) if isinstance(prompts, dict) else None
+    return prompt if isinstance(prompt, str) else ""
+
+
+def unread(folder: Path, prefix: str) -> Iterator[str]:
+    """Yield what SentenceTransformer would do in a folder and embedding settings do not, one sentence each.
+
+    Args:
+        folder: of the encoder.
+        prefix: what the embedding settings put before each text.
+    """
+    prompt = _prompt(folder)
+    for kind, path in modules_of(folder):
+        place = folder / path / "config.json"
+        if kind == "Pooling" and not place.is_file():
+            yield f"modules.json names {path!r}, which is missing: SentenceTransformer cannot load the folder"
+        elif kind == "Pooling" and prompt and read_mapping(place).get("include_prompt") is False:
+            yield f"{path}/config.json leaves the tokens of the prompt {prompt!r} out of the pooling, which no readout does"
+    own, named = (read_mapping(folder / f"{name}.json", or_empty=True) for name in ("sentence_bert_config", "config_sentence_transformers"))
+    if own.get("do_lower_case"):
+        yield "sentence_bert_config.json wants texts lower case first, which no readout does"
+    if more := sorted(set(_config_options(own)) - {"num_hidden_layers"}):
+        yield f"sentence_bert_config.json sets {', '.join(more)} over config.json, which is not done here"
+    if named.get("truncate_dim"):
+        yield f"config_sentence_transformers.json keeps {named['truncate_dim']} dimensions of a vector, and all are kept here"
+    if prompt not in ("", prefix):
+        yield f"config_sentence_transformers.json puts {prompt!r} before each text: a readout does so where its prefix says it"
 
 
 def write_modules(

@@ -6,6 +6,7 @@ the config does not say, and rebuilds a tokenizer by its class although tokenize
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -16,9 +17,12 @@ from safetensors import safe_open
 from torch import nn
 
 from crosslign.console import number_of
-from crosslign.encoders.dense import BERT_KIN
+from crosslign.encoders.dense import BERT_KIN, modules_of
+from crosslign.encoders.sentence_transformers_folder import unread
 from crosslign.errors import InputError
 from crosslign.files import read_json, read_mapping
+
+log = logging.getLogger(__name__)
 
 ROBERTA_POSITIONS = frozenset(
     {"roberta", "roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl", "camembert", "xmod", "mpnet", "data2vec-text", "longformer"}
@@ -28,10 +32,24 @@ VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model", "*.spm",
 """Files that a tokenizer can be made of; tokenizer_config.json alone holds no vocabulary."""
 WHOLE = "Use the complete folder of its publisher, or one that save_pretrained of model and tokenizer wrote"
 UNSEEN = (
-    "hidden_act", "hidden_activation", "activation", "activation_function", "feed_forward_proj", "layer_norm_eps", "layer_norm_epsilon",
-    "norm_eps", "rms_norm_eps", "relative_attention_max_distance", "local_attention", "global_attn_every_n_layers",
+    "hidden_act", "hidden_activation", "activation", "activation_function", "ff_activation", "feed_forward_proj", "gelu_activation",
+    "layer_norm_eps", "layer_norm_epsilon", "norm_eps", "norm_epsilon", "rms_norm_eps", "relative_attention_max_distance",
+    "relative_attention", "pos_att_type", "position_buckets", "max_relative_positions", "norm_rel_ebd", "rotary_value", "rotary_dim",
+    "rope_parameters", "local_attention", "global_attn_every_n_layers", "attention_window", "sliding_window", "layer_types",
+    "use_bidirectional_attention", "causal", "bi_data", "query_pre_attn_scalar", "attn_logit_softcapping", "use_parallel_residual",
+    "num_experts_per_tok", "norm_topk_prob", "no_rope_layers", "attention_multiplier", "embedding_multiplier", "residual_multiplier",
+    "attention_type", "token_dropout",
 )  # fmt: skip
 """What the weights' shapes do not show: a default in its place computes other vectors."""
+NONE_DECIDES = {"deberta": ("pos_att_type",), "deberta-v2": ("pos_att_type", "norm_rel_ebd", "position_buckets")}
+"""Those of them, by model type, whose default is none, which decides as well."""
+OTHER_NAMES = {
+    "rope_parameters": ("rope_theta", "global_rope_theta", "rotary_emb_base", "rotary_base"),
+    "layer_types": ("sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers", "max_window_layers"),
+    "sliding_window": ("local_attention",),
+    "no_rope_layers": ("no_rope_layer_interval",),
+}
+"""Keys that say the same in files of before transformers 5."""
 POINTER, POINTER_BYTES = b"version https://git-lfs.github.com/spec/", 1024
 """How a pointer of Git LFS begins, and what it is shorter than."""
 UNUSED = re.compile(r"(position_ids|inv_freq|masked_bias|attn\.bias)$")
@@ -40,10 +58,20 @@ MAY_BE_ZERO = re.compile(r"(^|\.)pooler\.|position|token_type")
 """Weights that are left at zero where nothing needs them."""
 NOT_ALONE = re.compile(r"##|<0x[0-9A-F]{2}>$")
 """Pieces that no text begins with: of WordPiece, and bytes."""
+BLOCKS = (
+    "num_hidden_layers", "num_layers", "n_layers", "n_layer", "num_hidden_groups", "inner_group_num", "encoder_layers", "decoder_layers",
+)  # fmt: skip
+"""Names of the number of blocks in configs, of groups of them in ALBERT's, and of those of translators."""
+MOST_BLOCKS = 1000
+"""Blocks beyond which a config is damaged, where the weights' names do not count them."""
+FLOATS = frozenset({"F64", "F32", "F16", "BF16"})
+"""Types in safetensors files that are numbers as they are."""
 PIECES = 500
 """Pieces of a vocabulary that are tried."""
 EMPTY = 0.05
 """Share of the words' embeddings that may be zeros: rows that are there for a round number."""
+PADDED = {250037: 250002, 128100: 128001}
+"""Rows of embeddings, and tokens, of published encoders that are no round number: multilingual MiniLM (E5 small), DeBERTa v3."""
 PROBES = (
     "The Quick Café, Ünïcode’s 中文",
     "  two  spaces ",
@@ -81,17 +109,52 @@ def require_files(folder: Path) -> None:
 
 
 def require_said(folder: Path, config: Any) -> None:
-    """Refuse a config that counts no blocks, or leaves the number of attention heads to a default: no shape of a weight shows it."""
+    """Refuse a config that leaves to a default what no shape of a weight shows, or counts no blocks.
+
+    Raises:
+        InputError: no number of blocks or of attention heads, no blocks, no padding id where positions depend on it, or `architectures`
+            that are no names.
+    """
+    place = str(folder / "config.json")
+    content = read_mapping(folder / "config.json")
+    said = {key for part in (content, *content.values()) if isinstance(part, dict) for key in part}
+    for key in ("num_hidden_layers", "num_attention_heads"):
+        name = getattr(config, "attribute_map", {}).get(key, key)
+        if name in config.to_dict() and not {name, key} & said:
+            raise InputError(f"the config has no {name}", where=place, why=f"transformers would use {getattr(config, name)}", do=WHOLE)
     blocks = getattr(config, "num_hidden_layers", None)
     if isinstance(blocks, int) and blocks < 1:
         why = f"num_hidden_layers is {blocks}: all blocks of the file would be left out"
-        raise InputError("the config has no blocks", where=str(folder / "config.json"), why=why, do=WHOLE)
-    name = getattr(config, "attribute_map", {}).get("num_attention_heads", "num_attention_heads")
-    content = read_json(folder / "config.json")
-    said = {key for part in (content, *content.values()) if isinstance(part, dict) for key in part}
-    if hasattr(config, name) and not {name, "num_attention_heads"} & said:
-        why = f"transformers would use {getattr(config, name)}"
-        raise InputError(f"the config has no {name}", where=str(folder / "config.json"), why=why, do=WHOLE)
+        raise InputError("the config has no blocks", where=place, why=why, do=WHOLE)
+    if config.model_type in ROBERTA_POSITIONS and type(config.pad_token_id) is not int:
+        why = f"pad_token_id is {config.pad_token_id}, and positions begin behind it"
+        raise InputError("the config has no padding id", where=place, why=why, do=WHOLE)
+    named = content.get("architectures") or []
+    if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
+        raise InputError("not a list of names", where=place, why=f"architectures is {str(named)[:40]}", do=WHOLE)
+
+
+def require_blocks(folder: Path) -> None:
+    """Refuse more blocks than the weights' names count, before transformers reads the config: lists and models of them would have no end.
+
+    Raises:
+        InputError: names the first weight that is absent.
+    """
+    content = read_mapping(folder / "config.json")
+    counts = [part[key] for part in (content, *content.values()) if isinstance(part, dict) for key in BLOCKS if key in part]
+    blocks = max((count for count in counts if isinstance(count, int)), default=0)
+    numbered = [(int(found[1]), name) for name in _names(folder) for found in re.finditer(r"\.(\d{1,9})(?=\.)", name)]
+    shared = not numbered or content.get("model_type") == "albert"  # it goes through the same weights again and again
+    last, name = max(numbered, default=(0, ""))
+    if blocks > (MOST_BLOCKS if shared else last + 1):
+        absent = "" if shared else f", and the file has no {name.replace(f'.{last}.', f'.{last + 1}.', 1)}"
+        raise InputError("weights are missing", where=str(folder), why=f"config.json counts {blocks:,} blocks{absent}"[:300], do=WHOLE)
+
+
+def _names(folder: Path) -> Iterator[str]:
+    for path in sorted(folder.glob("*.safetensors")):
+        with safe_open(path, "pt") as file:
+            yield from file.keys()
 
 
 def require_tokenizer(folder: Path, tokenizer: Any, config: Any) -> None:
@@ -112,6 +175,11 @@ def require_tokenizer(folder: Path, tokenizer: Any, config: Any) -> None:
     if kind in BERT_KIN | ROBERTA_POSITIONS and not tokenizer.num_special_tokens_to_add():
         why = f"encoders of kind {kind} are trained with a first and a last special token"
         raise InputError("the tokenizer adds no special tokens to a text", where=str(folder), why=why, do=WHOLE)
+
+
+def _today(name: str) -> str:
+    """Return a weight's name with what transformers calls the norms of the first BERT files."""
+    return name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
 
 
 def _pattern(name: str) -> str:
@@ -167,29 +235,42 @@ def require_numbers(folder: Path, modules: Iterable[nn.Module]) -> None:
         with safe_open(path, "pt") as file:
             for name in file.keys():  # noqa: SIM118 (no mapping)
                 kind = file.get_slice(name).get_dtype()
-                if kind.startswith(("I", "U", "F4", "F6", "F8")) and name.endswith(".weight"):
+                if kind not in FLOATS and name.endswith(".weight"):
                     why = f"{name} has the type {kind}: packed numbers, and transformers would not apply their scales"
                     raise InputError(
                         "the encoder's weights are packed", where=str(path), why=why, do="Use weights in float32, float16 or bfloat16"
                     )
 
 
-def doubts(folder: Path, tokenizer: Any, backbone: nn.Module) -> list[str]:
-    """Return what is not surely wrong, and changes vectors where it is: one sentence each, for the log and the lineage.
+def examined(name: str, folder: Path, member: Any, prefix: str = "") -> list[str]:
+    """Refuse weights and vocabularies that no vector could depend on; warn of what is not surely wrong, and changes vectors where it is.
+
+    Args:
+        name: of the encoder, for the log.
+        folder: from which it was loaded.
+        member: the encoder, a `Member`.
+        prefix: what its embedding settings put before each text, where they are known.
+
+    Returns:
+        What was warned of, one sentence each, for the lineage.
 
     Raises:
-        InputError: most pieces of the tokenizer's vocabulary are never used.
+        InputError: as `require_numbers`, or most pieces of the tokenizer's vocabulary are never used.
     """
-    config = backbone.config
+    tokenizer, backbone, config = member.tokenizer, member.backbone, member.backbone.config
+    require_numbers(folder, [part for part in (backbone, member.dense) if part is not None])
     if tokenizer.is_fast:
         _require_case(folder, tokenizer)
         _require_pieces(folder, tokenizer)
-    return [
+    found = [
         *_config_doubts(folder, config, type(backbone).__name__),
         *_weight_doubts(folder, backbone),
         *_tokenizer_doubts(folder, tokenizer, config),
-        *_module_doubts(folder),
+        *unread(folder, prefix),
     ]
+    for doubt in found:
+        log.warning("encoder %s: %s", name, doubt)
+    return found
 
 
 def _require_case(folder: Path, tokenizer: Any) -> None:
@@ -218,12 +299,16 @@ def _require_pieces(folder: Path, tokenizer: Any) -> None:
 def _config_doubts(folder: Path, config: Any, kind: str) -> Iterator[str]:
     content = read_json(folder / "config.json")
     for name in UNSEEN:
-        if name not in content and getattr(config, name, None) is not None and config.attribute_map.get(name) not in content:
-            yield f"config.json does not say {name}: {getattr(config, name)} is taken"
+        said = {name, config.attribute_map.get(name), *OTHER_NAMES.get(name, ())} & content.keys()
+        if not said and (getattr(config, name, None) is not None or name in NONE_DECIDES.get(config.model_type, ())):
+            yield f"config.json does not say {name}: {str(getattr(config, name, None))[:80]} is taken"
+    for file in ("config", "tokenizer_config"):
+        if read_mapping(folder / f"{file}.json", or_empty=True).get("auto_map"):
+            yield f"{file}.json names code of its publisher (auto_map), which is left out: transformers' own class is taken"
     family = re.sub(r"(Text)?(Encoder)?Model$", "", kind)
     if any(not str(name).startswith(family) for name in content.get("architectures") or []):
         yield f"config.json names the architecture {content['architectures'][0]}, and {kind} is taken for model_type {config.model_type}"
-    if config.model_type in BERT_KIN and config.is_decoder:
+    if content.get("is_decoder"):
         yield "config.json says is_decoder: no token sees those behind it"
 
 
@@ -233,7 +318,7 @@ def _weight_doubts(folder: Path, backbone: Any) -> Iterator[str]:
     patterns, parts = {_pattern(name) for name in named}, {name.partition(".")[0] for name in named}
     for path in sorted(folder.glob("*.safetensors")):
         with safe_open(path, "pt") as file:
-            inner = [name.removeprefix(prefix) for name in file.keys()]  # noqa: SIM118 (no mapping)
+            inner = [_today(name.removeprefix(prefix)) for name in file.keys()]  # noqa: SIM118 (no mapping)
         left = [name for name in inner if name.partition(".")[0] in parts and _pattern(name) not in patterns and not UNUSED.search(name)]
         if left:
             yield f"{type(backbone).__name__} has no place for {number_of(len(left), 'weight')} of {path.name}, such as {left[0]}"
@@ -242,11 +327,18 @@ def _weight_doubts(folder: Path, backbone: Any) -> Iterator[str]:
         yield f"the embeddings of {number_of(empty, 'token')} of {len(words):,} are zeros"
 
 
+def fits(tokens: int, rows: int) -> bool:
+    """Tell whether a vocabulary may be that of embeddings: rows beyond it are there for a round number, or as `PADDED` knows them."""
+    spare = rows - tokens
+    padded = rows % 64 == 0 or (rows % 8 == 0 and spare < 8) or PADDED.get(rows) == tokens
+    return spare == 0 or (padded and 0 < spare <= rows / 10)
+
+
 def _tokenizer_doubts(folder: Path, tokenizer: Any, config: Any) -> Iterator[str]:
     from tokenizers import Tokenizer
 
     size, rows = len(tokenizer), int(getattr(config, "vocab_size", 0) or 0)
-    if size > rows > 0 or 10 * size < 9 * rows:
+    if rows and config.model_type != "laser" and not fits(size, rows):  # whose dictionary gives each piece its number
         yield f"the tokenizer knows {number_of(size, 'token')} and the embeddings have {number_of(rows, 'row')}: are they of one model?"
     if config.model_type in ROBERTA_POSITIONS and tokenizer.pad_token_id != config.pad_token_id:
         yield f"the padding id is {tokenizer.pad_token_id} to the tokenizer and {config.pad_token_id} to the config: positions depend on it"
@@ -261,6 +353,9 @@ def _tokenizer_doubts(folder: Path, tokenizer: Any, config: Any) -> Iterator[str
     for one in (backend, published):
         one.no_truncation()
         one.no_padding()
+    stated = read_mapping(folder / "tokenizer.json").get("added_tokens") or []
+    if moved := [token["content"] for token in stated if published.token_to_id(token["content"]) != token["id"]]:
+        yield f"tokenizer.json gives {moved[0]!r} another number than its pieces leave for it: pieces are missing, or too many"
     for text in PROBES:
         taken, said = (one.encode(text).tokens for one in (backend, published))
         if taken != said:
@@ -271,41 +366,20 @@ def _tokenizer_doubts(folder: Path, tokenizer: Any, config: Any) -> Iterator[str
             return
 
 
-def _module_doubts(folder: Path) -> Iterator[str]:
-    modules = read_json(folder / "modules.json") if (folder / "modules.json").is_file() else []
-    for module in modules:
-        kind = str(module.get("type", "")).rpartition(".")[2]
-        if kind == "Pooling" and not _config_of(folder, module).is_file():
-            yield f"modules.json names {module.get('path')!r}, which is missing: SentenceTransformer cannot load the folder"
-    own, named = (read_mapping(folder / f"{name}.json", or_empty=True) for name in ("sentence_bert_config", "config_sentence_transformers"))
-    if own.get("do_lower_case"):
-        yield "sentence_bert_config.json wants texts lower case first, which no readout does"
-    prompts = named.get("prompts")
-    if isinstance(prompts, dict) and (prompt := prompts.get(str(named.get("default_prompt_name")))):
-        yield f"config_sentence_transformers.json puts {prompt!r} before each text: a readout does so where its prefix says it"
-
-
 def require_modules(folder: Path) -> None:
     """Refuse SentenceTransformer's modules that are there in part: dense layers that nothing names, or a folder that is missing.
 
     Raises:
-        InputError: names the folder.
+        InputError: as `modules_of`; names the folder.
     """
-    path = folder / "modules.json"
-    modules = read_json(path) if path.is_file() else []
-    if not isinstance(modules, list) or not all(isinstance(m, dict) and isinstance(m.get("type"), str) for m in modules):
-        raise InputError("not a list of SentenceTransformer's modules", where=str(path), do=WHOLE)
+    modules = modules_of(folder)
     dense = {part.name for part in folder.glob("[0-9]*_Dense*") if part.is_dir()}
-    if found := sorted(dense - {str(module.get("path")).rstrip("/") for module in modules}):
-        what = "modules.json omits dense layers" if modules else "modules.json is missing"
+    if found := sorted(dense - {path for _, path in modules}):
+        what = "modules.json omits dense layers" if (folder / "modules.json").is_file() else "modules.json is missing"
         raise InputError(what, where=str(folder), why=f"{', '.join(found)} would be left out", do=WHOLE)
-    if not any(module["type"].endswith(".Dense") for module in modules):
+    if all(kind != "Dense" for kind, _ in modules):
         return  # the readout says how states are pooled
-    for module in modules:
-        if module["type"].endswith((".Dense", ".Pooling")) and not _config_of(folder, module).is_file():
-            why = f"modules.json names {module.get('path')!r}, which has no config.json"
+    for kind, path in modules:
+        if kind in ("Dense", "Pooling") and not (folder / path / "config.json").is_file():
+            why = f"modules.json names {path!r}, which has no config.json"
             raise InputError("a module of the encoder is missing", where=str(folder), why=why, do=WHOLE)
-
-
-def _config_of(folder: Path, module: Mapping[str, Any]) -> Path:
-    return folder / str(module.get("path", "")) / "config.json"

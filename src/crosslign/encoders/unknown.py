@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +19,9 @@ LIMIT = 0.03
 NAMED = 5
 """Languages that a warning names."""
 
+RARE = "\U00012000\U00016800"
+"""Letters of cuneiform and of Bamum's old stages: a tokenizer knows them by their bytes, as its unknown token, or drops them."""
+
 Known = dict[str, list[int]]
 """By language: tokens, special ones left out, and how many of them are unknown."""
 
@@ -28,25 +33,46 @@ def _unknown_id(tokenizer: Any) -> int:
     return -1 if found is None or found in others else int(found)
 
 
+def _lost(encoding: Any, text: str) -> int:
+    """Return how many words of a text have characters that no token covers; accents, controls and spaces may go, as normalisers do."""
+    covered = np.zeros(len(text) + 1, dtype=bool)
+    for start, end in encoding.offsets:
+        covered[start:end] = True
+    words = re.finditer(r"\S+", text)
+    return sum(any(not covered[at] and unicodedata.category(text[at])[0] not in "MCZ" for at in range(*word.span())) for word in words)
+
+
+def _encoded(tokenizer: Any, texts: Sequence[str]) -> list[Any]:
+    given = {"add_special_tokens": False, "return_attention_mask": False, "return_token_type_ids": False}
+    found: list[Any] = tokenizer(list(texts), **given).encodings
+    return found
+
+
+def _drops(tokenizer: Any) -> bool:
+    """Tell whether a tokenizer leaves out what it does not know, having no unknown token: two letters of rare scripts show it."""
+    return bool(tokenizer.is_fast and _lost(_encoded(tokenizer, [RARE])[0], RARE))
+
+
 def count_unknown(tokenizer: Any, tokens: Tokens, langs: Sequence[str], texts: Sequence[str], into: Known) -> None:
     """Count the tokens of n texts by language.
 
-    A text of which nothing but special tokens is left counts as one unknown token: a tokenizer without an unknown token drops what it
-    does not know.
+    Of a tokenizer that drops what it does not know, each word of which characters are lost counts as one unknown token beside those
+    that are left; only its texts are cut again, whole. So does a text of which nothing but special tokens is left.
 
     Args:
-        tokenizer: a fast tokenizer.
+        tokenizer: one of transformers.
         tokens: their token ids.
         langs, texts: n languages and texts.
         into: counts so far, added to.
     """
     special, unknown = int(tokenizer.num_special_tokens_to_add(pair=tokens.segments is not None)), _unknown_id(tokenizer)
-    for ids, lang, text in zip(tokens.ids, langs, texts, strict=True):
+    lost = [_lost(*each) for each in zip(_encoded(tokenizer, texts), texts, strict=True)] if _drops(tokenizer) else [0] * len(texts)
+    for ids, lang, text, words in zip(tokens.ids, langs, texts, lost, strict=True):
         counts = into.setdefault(lang, [0, 0])
-        own = len(ids) - special
-        lost = own <= 0 and bool(text.strip())
-        counts[0] += 1 if lost else max(own, 0)
-        counts[1] += 1 if lost else int(np.count_nonzero(ids == unknown))
+        own = max(len(ids) - special, 0)
+        gone = max(words, int(not own and bool(text.strip())))
+        counts[0] += own + gone
+        counts[1] += gone or int(np.count_nonzero(ids == unknown))
 
 
 def joined(parts: Iterable[Known]) -> Known:

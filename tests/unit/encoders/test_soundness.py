@@ -13,6 +13,7 @@ from tokenizers import pre_tokenizers
 
 from crosslign.encoders.model import Model
 from crosslign.encoders.prepare import prepare_encoder
+from crosslign.encoders.soundness import fits
 from crosslign.errors import InputError
 
 POINTER = "version https://git-lfs.github.com/spec/v1\n"
@@ -96,7 +97,7 @@ def _dense_without_modules(folder):
 
 
 def _dense_that_is_gone(folder):
-    _edit(folder / "modules.json", lambda content: content.append({"path": "2_Dense", "type": "sentence_transformers.models.Dense"}))
+    _edit(folder / "modules.json", lambda content: content.insert(2, {"path": "2_Dense", "type": "sentence_transformers.models.Dense"}))
 
 
 def _no_heads_beside_names_of_labels(folder):
@@ -117,7 +118,43 @@ def _no_blocks(folder):
     _edit(folder / "config.json", lambda content: content.update(num_hidden_layers=0))
 
 
+def _endless_blocks(folder):
+    """Lists and models of them would be made without end."""
+    _edit(folder / "config.json", lambda content: content.update(num_hidden_layers=10**30))
+
+
+def _endless_blocks_of_a_decoder(folder):
+    _edit(folder / "config.json", lambda content: content.update(model_type="qwen3", num_hidden_layers=10**6))
+
+
+def _endless_rounds(folder):
+    _edit(folder / "config.json", lambda content: content.update(model_type="albert", num_hidden_layers=10**6))
+
+
+def _unnumbered_blocks(folder):
+    _edit(folder / "config.json", lambda content: content.pop("num_hidden_layers"))
+
+
+def _no_padding(folder):
+    _edit(folder / "config.json", lambda content: content.update(model_type="xlm-roberta", pad_token_id=None))
+
+
+def _architectures_of_another_form(folder):
+    _edit(folder / "config.json", lambda content: content.update(architectures=7))
+
+
+def _width_of_another_form(folder):
+    _edit(folder / "config.json", lambda content: content.update(hidden_size=None))
+
+
 REFUSED = [
+    (_endless_blocks, r"weights are missing; config\.json counts 1,000,.* blocks, and the file has no encoder\.layer\.2\."),
+    (_endless_blocks_of_a_decoder, r"weights are missing; config\.json counts 1,000,000 blocks, and the file has no encoder\.layer\.2\."),
+    (_endless_rounds, r"weights are missing; config\.json counts 1,000,000 blocks"),
+    (_unnumbered_blocks, "the config has no num_hidden_layers; transformers would use 12"),
+    (_no_padding, "the config has no padding id; pad_token_id is None"),
+    (_architectures_of_another_form, "not a list of names; architectures is 7"),
+    (_width_of_another_form, "model cannot be loaded; "),
     (_without_tokenizer, "the encoder has no tokenizer"),
     (_without_vocabulary, "the encoder has no tokenizer"),
     (_only_special_tokens, "the encoder's tokenizer is empty; 5 tokens, 5 of them special"),
@@ -287,7 +324,24 @@ def _some_words(folder):
     _reweigh(folder, lambda weights: weights["embeddings.word_embeddings.weight"][-20:].zero_())  # beside that of padding
 
 
+def _own_code(folder):
+    _edit(folder / "config.json", lambda content: content.update(auto_map={"AutoModel": "own.Model"}))
+
+
+def _a_piece_less(folder):
+    _remove(folder, "tokenizer.json")
+    pieces = (folder / "vocab.txt").read_text(encoding="utf-8").split("\n")
+    (folder / "vocab.txt").write_text("\n".join(pieces[:50] + pieces[51:]), encoding="utf-8")
+
+
+def _moved_special(folder):
+    _edit(folder / "tokenizer.json", lambda content: content["added_tokens"][-1].update(id=11))
+
+
 DOUBTED = [
+    (_moved_special, "tokenizer.json gives '[MASK]' another number than its pieces leave for it"),
+    (_own_code, "config.json names code of its publisher (auto_map), which is left out"),
+    (_a_piece_less, "are they of one model?"),
     (_nothing_about_texts, "no file says how texts are cut"),
     (_other_kind, "config.json names the architecture BertModel, and RobertaModel is taken for model_type roberta"),
     (_sees_what_is_before_alone, "config.json says is_decoder"),
@@ -317,3 +371,30 @@ def test_a_sound_encoder_raises_no_doubts(folder, tmp_path, caplog):
         facts = prepare_encoder("mine", {"path": str(folder)}, {}, tmp_path / "out")
     assert "doubts" not in facts
     assert not caplog.records
+
+
+def test_norms_of_the_first_bert_files_and_double_precision_are_what_they_are(folder, tmp_path):
+    def renamed(weights):
+        for name in [name for name in weights if "LayerNorm" in name]:
+            old = name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
+            weights[old] = weights.pop(name).double()
+
+    whole = Model.load({"main": folder}).state_dict()
+    _reweigh(folder, renamed)
+    assert "doubts" not in prepare_encoder("mine", {"path": str(folder)}, {}, tmp_path / "out")
+    assert all(torch.equal(weights, whole[name]) for name, weights in Model.load({"main": folder}).state_dict().items())
+
+
+# XLM-R and InfoXLM, mBERT, BERT, BERT of Chinese, LaBSE, Qwen3-Embedding; T5, mT5, Qwen3, multilingual MiniLM, DeBERTa v3, nomic
+EQUAL = [250002, 119547, 105879, 30522, 21128, 501153, 151669]
+PADDED = [(32100, 32128), (250100, 250112), (151669, 151936), (250002, 250037), (128001, 128100), (30522, 30528)]
+
+
+@pytest.mark.parametrize(("tokens", "rows"), [*zip(EQUAL, EQUAL, strict=True), *PADDED])
+def test_vocabularies_of_published_encoders_fit_their_embeddings(tokens, rows):
+    assert fits(tokens, rows)
+
+
+@pytest.mark.parametrize(("tokens", "rows"), [(250001, 250002), (119546, 119547), (30521, 30522), (250001, 250037), (30523, 30522)])
+def test_a_piece_too_few_or_too_many_does_not(tokens, rows):
+    assert not fits(tokens, rows)

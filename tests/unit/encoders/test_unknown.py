@@ -8,9 +8,11 @@ from types import SimpleNamespace
 import numpy as np
 import pyarrow as pa
 import pytest
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from crosslign.encoders.text_sets import embed_text_set
-from crosslign.encoders.tokens import Tokens
+from crosslign.encoders.tokens import Tokens, tokenise
 from crosslign.encoders.unknown import count_unknown, in_words, joined, shares
 from crosslign.files import write_rows
 
@@ -19,7 +21,7 @@ READOUT = {"pooling": "mean", "max_length": 16}
 
 def _tokenizer(unknown=1, special=2, **named):
     return SimpleNamespace(
-        unk_token_id=unknown, num_special_tokens_to_add=lambda pair: special + pair, cls_token_id=2, sep_token_id=3, **named
+        is_fast=False, unk_token_id=unknown, num_special_tokens_to_add=lambda pair: special + pair, cls_token_id=2, sep_token_id=3, **named
     )
 
 
@@ -34,10 +36,42 @@ def test_tokens_are_counted_by_language_without_special_ones():
     assert known == {"en": [2, 1], "de": [3, 2]} | {"en": [2 + 1, 1 + 1]}
 
 
-def test_a_text_that_is_dropped_whole_counts_as_unknown():
-    known = {}
-    count_unknown(_tokenizer(unknown=None), _tokens([2, 3], [2, 5, 3]), ["am", "en"], ["ሰላም", "hello"], known)
-    assert known == {"am": [1, 1], "en": [1, 0]}
+def _pairs_of_letters(known, **options):
+    """A tokenizer of pairs of letters that has no unknown token, as some published ones."""
+    backend = Tokenizer(models.BPE({piece: at for at, piece in enumerate(["[CLS]", "[SEP]", *known])}, [], **options))
+    backend.pre_tokenizer = pre_tokenizers.Whitespace()
+    ends = [("[CLS]", 0), ("[SEP]", 1)]
+    backend.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=ends)
+    return PreTrainedTokenizerFast(tokenizer_object=backend, cls_token="[CLS]", sep_token="[SEP]")
+
+
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [
+        ("he читает книгу о собаках", [2 + 4, 4]),
+        ("hхe", [2 + 1, 1]),
+        ("ሰላም ልዑል", [2, 2]),
+        ("eh he\u0301 e", [5, 0]),  # an accent, which a normaliser takes away as well
+    ],
+)
+def test_words_that_a_tokenizer_without_an_unknown_token_drops_are_counted(text, counts):
+    tokenizer, known = _pairs_of_letters("he"), {}
+    count_unknown(tokenizer, tokenise(tokenizer, [text], None, 16), ["ru"], [text], known)
+    assert known == {"ru": counts}
+
+
+def test_bytes_and_unknown_tokens_drop_nothing(tiny_encoder):
+    fallback = _pairs_of_letters(["h", "e", *(f"<0x{byte:02X}>" for byte in range(256))], byte_fallback=True)
+    bytes_of = _pairs_of_letters(sorted(pre_tokenizers.ByteLevel.alphabet()))
+    bytes_of.backend_tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel()
+    text = "he читает, 中文 é e\u0301 \U0001f600 \U00012000"
+    for tokenizer in (fallback, bytes_of):
+        tokens, known = tokenise(tokenizer, [text], None, 99), {}
+        count_unknown(tokenizer, tokens, ["ru"], [text], known)
+        assert known == {"ru": [len(tokens.ids[0]) - 2, 0]}
+    tokenizer, known = AutoTokenizer.from_pretrained(tiny_encoder / "main"), {}
+    count_unknown(tokenizer, tokenise(tokenizer, ["\U00012000 \U00016800"], None, 99), ["en"], ["\U00012000 \U00016800"], known)
+    assert known == {"en": [2, 2]}
 
 
 def test_an_unknown_token_that_ends_texts_too_is_not_counted():

@@ -177,9 +177,19 @@ def _without_words(folder):
     (folder / "vocab.json").write_text(json.dumps(special))
 
 
+def _endless_blocks(folder):
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"decoder_layers": 10**6}))
+
+
 @pytest.mark.parametrize(
     ("damage", "said"),
-    [(_without_a_weight, "weights are missing"), (_with_nan, "contain NaN or infinity"), (_without_words, "tokenizer is")],
+    [
+        (_endless_blocks, "config.json counts 1,000,000 blocks"),
+        (_without_a_weight, "weights are missing"),
+        (_with_nan, "contain NaN or infinity"),
+        (_without_words, "tokenizer is"),
+    ],
 )
 def test_what_transformers_would_make_up_for_a_translator_is_refused(folder, tmp_path, damage, said):
     shutil.copytree(folder, tmp_path / "mt")
@@ -187,6 +197,17 @@ def test_what_transformers_would_make_up_for_a_translator_is_refused(folder, tmp
     with pytest.raises(InputError, match=said) as caught:
         translator(tmp_path / "mt").translate(TEXTS, "en", "de")
     assert caught.value.where == str(tmp_path / "mt")
+    assert caught.value.do
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer_config.json", "generation_config.json"])
+def test_a_damaged_file_of_a_translator_is_refused_in_one_sentence(folder, tmp_path, name):
+    """Each fails with an error of its own: of safetensors, AttributeError, TypeError."""
+    shutil.copytree(folder, tmp_path / "mt")
+    whole = (tmp_path / "mt" / name).read_bytes()
+    (tmp_path / "mt" / name).write_bytes(whole[: len(whole) // 2] if name.endswith(".safetensors") else b"[]")
+    with pytest.raises(InputError, match=f"the model '{tmp_path / 'mt'}' cannot be loaded; ") as caught:
+        translator(tmp_path / "mt").translate(TEXTS, "en", "de")
     assert caught.value.do
 
 

@@ -168,7 +168,7 @@ class Transformers:
         import torch
         from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
-        from crosslign.encoders.soundness import require_loaded, require_numbers, require_tokenizer
+        from crosslign.encoders.soundness import require_blocks, require_loaded, require_numbers, require_tokenizer
 
         name = model_name(self._name, self._codes, source, target)
         if self._loaded is None or self._loaded[0] != name:
@@ -179,14 +179,18 @@ class Transformers:
             here = is_offline() or Path(place).is_dir()
             device = ("cuda" if torch.cuda.is_available() else "cpu") if self._device == "auto" else self._device
             try:
+                if Path(place, "config.json").is_file():
+                    require_blocks(Path(place))
                 # Where it is not told, transformers asks on the terminal whether to run the code that a model brings along.
                 options = {"revision": self._revision, "local_files_only": here}
                 tokenizer = AutoTokenizer.from_pretrained(place, trust_remote_code=False, **options)
                 options |= {"use_safetensors": True, "dtype": getattr(torch, self._dtype)}
                 options |= {"output_loading_info": True, "ignore_mismatched_sizes": True}  # they are named by us
                 model, report = AutoModelForSeq2SeqLM.from_pretrained(place, trust_remote_code=False, **options)
-            except (OSError, ValueError) as error:
-                raise self._not_loaded(name, error) from error
+            except InputError:
+                raise
+            except Exception as error:  # transformers has no error of its own for each way in which a folder can be damaged
+                raise self._not_loaded(name, place, error) from error
             require_tokenizer(Path(place), tokenizer, model.config)
             require_loaded(Path(place), model, report)
             require_numbers(Path(place), [model])
@@ -197,9 +201,9 @@ class Transformers:
         """Return the engine on its device, made from a model in memory."""
         return model.to(device)
 
-    def _not_loaded(self, name: str, error: Exception) -> InputError | NetworkError:
+    def _not_loaded(self, name: str, place: str, error: Exception) -> InputError | NetworkError:
         why = " ".join(str(error).split())[:300]
-        if Path(name).is_dir() or "safetensors" in why:
+        if Path(place).is_dir() or not isinstance(error, OSError | ValueError) or "safetensors" in why:
             do = "Name a folder or a revision with config, tokenizer and safetensors weights"
             return InputError(f"the model {name!r} cannot be loaded", where=self._where, why=why, do=do)
         return NetworkError(
