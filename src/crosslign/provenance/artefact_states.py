@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -21,10 +22,10 @@ from crosslign.files.lineage import (
     sidecar_if_there,
     sidecars_of,
 )
-from crosslign.files.walk import GONE, files_below, folders_in, is_plain, is_there, is_unfinished
+from crosslign.files.walk import NOWHERE, closed_below, files_below, folders_in, is_plain, is_there, is_unfinished
 from crosslign.paths import CATALOG, ORIGIN, PUBLISHED, origin_files, own_or_catalog
 
-WHOLE, REMOVED, STALE, MISSING, TOUCHED = "whole", "removed", "stale", "missing", "touched by hand"
+WHOLE, REMOVED, STALE, MISSING, TOUCHED, UNREAD = "whole", "removed", "stale", "missing", "touched by hand", "cannot be read"
 SOUND = (WHOLE, REMOVED)
 """States that nothing has to be done about."""
 OF_FILES = ("corpora", "views", "examples", "embeddings", "scores", "mined", "tables", "figures")
@@ -41,8 +42,8 @@ class Finding:
 
     Attributes:
         path: relative to the results folder; absolute where it lies outside of it (downloads and models, which scales share).
-        state: whole, removed (vectors that nobody needs any more), stale (made of inputs that have changed since), missing, or touched
-            by hand.
+        state: whole, removed (vectors that nobody needs any more), stale (made of inputs that have changed since), missing, touched
+            by hand, or that its bytes cannot be read: then nobody knows, and nothing is refuted.
         why: what differs.
     """
 
@@ -59,17 +60,33 @@ def _is_of_its_size(file: Path) -> bool:
     return True
 
 
-def _hashed(results: Path, path: str, known: dict[str, str | None]) -> str | None:
-    """Return the SHA-256 of an artefact as it lies there now, once; None where it is not there, or no file or folder."""
+def unread(error: BaseException) -> str:
+    """Return why bytes cannot be read, of an error that comes of that; empty for every other, such as of what they hold."""
+    found = error if isinstance(error, OSError) else error.__cause__
+    known = isinstance(found, OSError) and found.errno and found.errno not in (*NOWHERE, errno.EISDIR)
+    return os.strerror(found.errno) if known else ""
+
+
+Sum = str | OSError | None
+"""SHA-256 of an artefact as it lies there now; None where it is not there, or no file or folder; the error where it cannot be read."""
+
+
+def _sum(file: Path) -> Sum:
+    try:
+        file.stat()
+        if closed := closed_below(file):
+            return closed[0][1]
+        if not is_plain(file):
+            return None
+        return checksum(file) if _is_of_its_size(file) else "of another size"
+    except OSError as error:
+        return None if error.errno in NOWHERE else error
+
+
+def _hashed(results: Path, path: str, known: dict[str, Sum]) -> Sum:
+    """Return the checksum of an artefact, which is made once."""
     if path not in known:
-        file = results / path
-        try:
-            if not is_plain(file):
-                known[path] = None
-            else:
-                known[path] = checksum(file) if _is_of_its_size(file) else "of another size"
-        except OSError as error:
-            known[path] = None if error.errno in GONE else "cannot be read"
+        known[path] = _sum(results / path)
     return known[path]
 
 
@@ -124,10 +141,12 @@ def artefacts(results: Path, project: Path = Path()) -> Iterator[Finding]:
     Raises:
         InputError: the folder holds no lineage at all.
     """
-    known: dict[str, str | None] = {}
+    known: dict[str, Sum] = {}
     sidecars = list(sidecars_of(results))
-    if not sidecars:
+    closed = [Finding(path.relative_to(results).as_posix(), UNREAD, unread(error)) for path, error in closed_below(results)]
+    if not sidecars and not closed:
         raise InputError("no results here", where=str(results), do=NOT_BUILT)
+    yield from closed
     wanted: dict[str, str] = {}
     for sidecar in sidecars:
         if is_stray(results, sidecar):
@@ -140,16 +159,24 @@ def artefacts(results: Path, project: Path = Path()) -> Iterator[Finding]:
         except InputError as error:
             if not is_there(sidecar):  # a job makes its artefact anew
                 continue
-            why = "another version wrote it" if "another version" in error.what else "its lineage cannot be read"
-            yield Finding(sidecar.relative_to(results).as_posix(), TOUCHED, why)
+            name = sidecar.relative_to(results).as_posix()
+            if why := unread(error):
+                yield Finding(name, UNREAD, why)
+                continue
+            yield Finding(name, TOUCHED, "another version wrote it" if "another version" in error.what else "its lineage is damaged")
     for path, user in sorted(wanted.items()):
+        now = _hashed(results, path, known)
+        if isinstance(now, OSError):
+            if Path(path).is_absolute():  # what lies within has been said
+                yield Finding(path, UNREAD, unread(now))
+            continue
         described = is_there(lineage_path(results / path))
         # What lies outside may go once it was used; of a name alone, without a folder, nobody knows where it lies.
         if "/" in path and not Path(path).is_absolute() and not described and not is_there(results / path):
             yield Finding(path, MISSING, f"{user} was made from it")
         elif Path(path).is_absolute() and described:
             with suppress(InputError):
-                if _hashed(results, path, known) != read_lineage(Path(path))["artefact"]["sha256"]:
+                if now != read_lineage(Path(path))["artefact"]["sha256"]:
                     yield Finding(path, TOUCHED, "its checksum differs from its lineage")  # a download or model
     yield from _undescribed(results)
 
@@ -167,10 +194,10 @@ def _undescribed(results: Path) -> Iterator[Finding]:
             yield Finding(name.as_posix(), TOUCHED, "no lineage describes it")
 
 
-def _state(
-    results: Path, path: str, artefact: Mapping[str, Any], inputs: Sequence[Mapping[str, Any]], known: dict[str, str | None]
-) -> Finding:
+def _state(results: Path, path: str, artefact: Mapping[str, Any], inputs: Sequence[Mapping[str, Any]], known: dict[str, Sum]) -> Finding:
     now = _hashed(results, path, known)
+    if isinstance(now, OSError):
+        return Finding(path, UNREAD, unread(now))
     # Vectors of large sets are removed after their last score (docs/cluster-jobs.md), and any can be made again.
     if now is None and artefact.get("kind") != "embeddings":
         return Finding(path, MISSING, "its lineage exists, but the file does not")
@@ -178,7 +205,7 @@ def _state(
         return Finding(path, TOUCHED, "its checksum differs from its lineage")
     for entry in inputs:
         found = _hashed(results, entry["path"], known)
-        if found is not None and found != entry["sha256"]:
+        if isinstance(found, str) and found != entry["sha256"]:
             shown = os.path.relpath(entry["path"]) if Path(entry["path"]).is_absolute() else entry["path"]
             return Finding(path, STALE, f"{shown} has changed since")
     return Finding(path, WHOLE if now else REMOVED)

@@ -35,18 +35,18 @@ def folder_in_place(results):
 
 
 DAMAGED = {
-    "brackets without end": (replaced(f"{SCORE}.lineage.json", "[" * 100_000), "its lineage cannot be read"),
-    "a number of thousands of digits": (replaced(f"{SCORE}.lineage.json", "1" * 5000), "its lineage cannot be read"),
-    "inputs that are none": (forged(inputs=[7]), "its lineage cannot be read"),
-    "a path that is none": (forged(inputs=[{"path": "a/\0", "sha256": ""}]), "its lineage cannot be read"),
-    "a path that no disk has": (forged(inputs=[{"path": "a/" + "b" * 5000, "sha256": ""}]), "its lineage cannot be read"),
-    "an artefact without a path": (forged(artefact={}), "its lineage cannot be read"),
+    "brackets without end": (replaced(f"{SCORE}.lineage.json", "[" * 100_000), "its lineage is damaged"),
+    "a number of thousands of digits": (replaced(f"{SCORE}.lineage.json", "1" * 5000), "its lineage is damaged"),
+    "inputs that are none": (forged(inputs=[7]), "its lineage is damaged"),
+    "a path that is none": (forged(inputs=[{"path": "a/\0", "sha256": ""}]), "its lineage is damaged"),
+    "a path that no disk has": (forged(inputs=[{"path": "a/" + "b" * 5000, "sha256": ""}]), "its lineage is damaged"),
+    "an artefact without a path": (forged(artefact={}), "its lineage is damaged"),
     "a recipe that names no source": (forged(recipe={"entry": {"source": {}}}, inputs=[{"path": "x", "sha256": ""}]), ""),
-    "an unreadable lineage of nothing": (replaced("scores/gone.json.lineage.json", "{"), "its lineage cannot be read"),
-    "no run": (forged(run={}), "its lineage cannot be read"),
+    "an unreadable lineage of nothing": (replaced("scores/gone.json.lineage.json", "{"), "its lineage is damaged"),
+    "no run": (forged(run={}), "its lineage is damaged"),
     "a run without an end": (
         forged(run={"commit": "", "started": "2026-01-01", "wall_s": float("inf"), "peak_mb": 1, "device": ""}),
-        "read",
+        "its lineage is damaged",
     ),
     "a rule of no name": (forged(rule="x" * 5000), ""),
     "a rule elsewhere": (forged(rule="../../../setup"), ""),
