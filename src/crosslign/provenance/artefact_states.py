@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 
 from crosslign.errors import InputError
 from crosslign.files.lineage import (
+    AGAIN,
     FOLDERS,
     bytes_of,
     checksum,
@@ -33,6 +34,7 @@ OF_FOLDERS = ("encoders", "systems")
 """Folders of results in which every file, or every folder, has lineage."""
 PAGES = ("overlap", "overview", "report")
 STRAY = "the artefact that it describes is not here"
+SHOWN = "Run crosslign verify, which names all that is changed; with --discard, the next run makes it again"
 NOT_BUILT = "Build first (`snakemake --cores all`), or give a results folder with its scale, such as results/laptop"
 
 
@@ -88,6 +90,28 @@ def _hashed(results: Path, path: str, known: dict[str, Sum]) -> Sum:
     if path not in known:
         known[path] = _sum(results / path)
     return known[path]
+
+
+def require_whole(results: Path, files: Iterable[Path]) -> None:
+    """Hash files or folders of these results before they are explained or leave them: they must be what their lineage says.
+
+    Scores of another group may have none.
+
+    Raises:
+        InputError: names the first that differs, has no lineage, is gone or cannot be read.
+    """
+    for file in files:
+        lineage, now = sidecar_if_there(lineage_path(file)), _sum(file)
+        if isinstance(now, OSError):
+            raise InputError("cannot be read", where=str(file), why=unread(now)) from now
+        if lineage is None and origin_files(results, file.relative_to(results).as_posix()):
+            continue
+        if now is None:
+            raise InputError("the file disappeared", where=str(file), do=AGAIN)
+        if lineage is None:
+            raise InputError("no lineage describes the file", where=str(file), do=SHOWN)
+        if now != lineage["artefact"]["sha256"]:
+            raise InputError("the file differs from its lineage", where=str(file), why="it is damaged, or was changed by hand", do=SHOWN)
 
 
 def is_stray(results: Path, sidecar: Path) -> bool:

@@ -30,6 +30,7 @@ from crosslign.files import atomic_folder, atomic_path, read_json
 from crosslign.files.lineage import AGAIN, as_written, lineage_path, read_lineage
 from crosslign.files.walk import is_plain
 from crosslign.paths import CATALOG, PUBLISHED, TABLE_FORMATS, origin_files, printed_path, resamples_path
+from crosslign.provenance.artefact_states import require_whole
 from crosslign.provenance.chain import Link, chain
 from crosslign.registry import nearest
 
@@ -342,7 +343,8 @@ def write_crate(project: Project, table: str, out: Path, options: Sequence[str] 
         options: what Snakemake was given beside the target: `--configfile`, `--config`.
 
     Raises:
-        InputError: no such table, or it is not built; no CITATION.cff; at `out` lies something else than a crate, or can lie none.
+        InputError: no such table, or it is not built, or a file differs from its lineage; no CITATION.cff; at `out` lies something else
+            than a crate, or can lie none.
     """
     if table not in project.tables:
         raise InputError(f"unknown table {table!r}", where="crosslign crate", why=nearest(table, list(project.tables)))
@@ -354,6 +356,7 @@ def write_crate(project: Project, table: str, out: Path, options: Sequence[str] 
     try:
         out = Path(os.path.realpath(out))
         _require_place(out)
+        require_whole(project.paths.results, [*files, *_score_files(project, table)])
         return _write(project, table, files, out, options)
     except FileNotFoundError as error:
         raise InputError("a file disappeared while the crate was packed", where=str(error.filename), do=AGAIN) from error

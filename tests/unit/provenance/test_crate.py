@@ -218,6 +218,18 @@ def test_scores_without_lineage_are_refused_with_what_to_do(project, tmp_path):
         write_crate(project, "t", tmp_path / "t.zip", ["--config", "a=b"])
 
 
+@pytest.mark.parametrize("name", ["tables/t.csv", "tables/t.html", SCORE, SCORE.replace(".json", ".resamples.parquet")])
+def test_what_differs_from_its_lineage_is_not_packed(project, tmp_path, name):
+    made(project.paths.results, SCORE.replace(".json", ".resamples.parquet"), "scores", "score", [], {})
+    write_crate(project, "t", tmp_path / "t.zip")
+    before = checksum(tmp_path / "t.zip")
+    file = project.paths.results / name
+    file.write_text(file.read_text().replace("t", "f"))
+    with pytest.raises(InputError, match=f"{file.name}: the file differs from its lineage; .* Run crosslign verify"):
+        write_crate(project, "t", tmp_path / "t.zip")
+    assert checksum(tmp_path / "t.zip") == before
+
+
 def test_what_cannot_be_packed_is_refused(project, tmp_path):
     with pytest.raises(InputError, match="unknown table"):
         write_crate(project, "v", tmp_path / "v.zip")
