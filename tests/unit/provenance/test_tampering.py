@@ -106,6 +106,23 @@ def test_what_is_taken_away_twice_is_kept_twice(results):
     assert (results / ".discarded/1/corpora/c.parquet").read_text() == "first, changed by hand"
 
 
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("taken", ["a dead link", "a link to itself", "a file", "a pipe", "a link to a file"])
+def test_discarding_where_something_else_has_the_name_of_its_folder_is_refused_in_words(results, capsys, taken):
+    place = results / ".discarded"
+    if taken == "a file":
+        place.write_text("notes")
+    elif taken == "a pipe":
+        os.mkfifo(place)
+    else:
+        place.symlink_to({"a dead link": "nowhere", "a link to itself": ".discarded", "a link to a file": "corpora/c.parquet"}[taken])
+    (results / SCORE).write_text("{}")
+    before = sorted(results.rglob("*"))
+    assert main(["verify", str(results), "--discard"]) == 2
+    assert ".discarded: no folder for what is discarded; it is a file, or a link to nothing. Move it away" in capsys.readouterr().err
+    assert sorted(results.rglob("*")) == before
+
+
 @pytest.mark.parametrize("place", ["lineage.json", "tables/lineage.json", "scores/A-s1/lineage.json"])
 @pytest.mark.parametrize("content", ["{", None])
 def test_a_stray_lineage_of_a_folder_takes_nothing_with_it(results, place, content):
