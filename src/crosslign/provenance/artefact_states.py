@@ -73,7 +73,8 @@ Sum = str | OSError | None
 """SHA-256 of an artefact as it lies there now; None where it is not there, or no file or folder; the error where it cannot be read."""
 
 
-def _sum(file: Path) -> Sum:
+def sum_now(file: Path) -> Sum:
+    """Hash a file or folder."""
     try:
         file.stat()
         if closed := closed_below(file):
@@ -88,7 +89,7 @@ def _sum(file: Path) -> Sum:
 def _hashed(results: Path, path: str, known: dict[str, Sum]) -> Sum:
     """Return the checksum of an artefact, which is made once."""
     if path not in known:
-        known[path] = _sum(results / path)
+        known[path] = sum_now(results / path)
     return known[path]
 
 
@@ -101,7 +102,7 @@ def require_whole(results: Path, files: Iterable[Path]) -> None:
         InputError: names the first that differs, has no lineage, is gone or cannot be read.
     """
     for file in files:
-        lineage, now = sidecar_if_there(lineage_path(file)), _sum(file)
+        lineage, now = sidecar_if_there(lineage_path(file)), sum_now(file)
         if isinstance(now, OSError):
             raise InputError("cannot be read", where=str(file), why=unread(now)) from now
         if lineage is None and origin_files(results, file.relative_to(results).as_posix()):

@@ -65,3 +65,15 @@ def test_a_closed_file_of_the_user_s_own_refutes_nothing(results, monkeypatch, t
     assert not whole
     assert any(line.startswith("cannot be read: ") and "mine.tsv" in line for line in text.splitlines())
     assert CORPUS not in discard(results, own.parent)
+
+
+@pytest.mark.parametrize("number", [errno.EPERM, errno.EACCES, errno.EROFS])
+def test_time_stamps_of_another_user_s_files_are_refused_by_name(results, monkeypatch, capsys, number):
+    def refuse(*_, **__):
+        raise OSError(number, os.strerror(number))  # without a name, as the interpreter does
+
+    monkeypatch.setattr(os, "utime", refuse)
+    assert main(["verify", str(results), "--settle"]) == 4
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: {results}/")
+    assert f"cannot be written; {os.strerror(number)}" in error
