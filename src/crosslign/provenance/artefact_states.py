@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from crosslign.console import number_of
 from crosslign.errors import InputError
 from crosslign.files.lineage import (
     AGAIN,
@@ -23,6 +24,7 @@ from crosslign.files.lineage import (
     sidecar_if_there,
     sidecars_of,
 )
+from crosslign.files.text import LARGEST
 from crosslign.files.walk import NOWHERE, closed_below, files_below, folders_in, is_plain, is_there, is_unfinished
 from crosslign.paths import CATALOG, ORIGIN, PUBLISHED, origin_files, own_or_catalog
 
@@ -65,8 +67,9 @@ def _is_of_its_size(file: Path) -> bool:
 def unread(error: BaseException) -> str:
     """Return why bytes cannot be read, of an error that comes of that; empty for every other, such as of what they hold."""
     found = error if isinstance(error, OSError) else error.__cause__
-    known = isinstance(found, OSError) and found.errno and found.errno not in (*NOWHERE, errno.EISDIR)
-    return os.strerror(found.errno) if known else ""
+    if not isinstance(found, OSError) or not found.errno or found.errno in (*NOWHERE, errno.EISDIR):
+        return ""
+    return str(found.strerror)
 
 
 Sum = str | OSError | None
@@ -91,6 +94,27 @@ def _hashed(results: Path, path: str, known: dict[str, Sum]) -> Sum:
     if path not in known:
         known[path] = sum_now(results / path)
     return known[path]
+
+
+def _is_described(file: Path) -> bool:
+    """Tell whether lineage lies beside what is there, as far as this user may look."""
+    with suppress(OSError):
+        return is_there(lineage_path(file))
+    return False
+
+
+def _input(results: Path, entry: Mapping[str, Any], known: dict[str, Sum]) -> Sum:
+    """Return the checksum of an input.
+
+    What no lineage describes may be of any size, such as a file of holes: more bytes than its job read are not those that it read.
+    """
+    path, most = entry["path"], entry["most"]
+    if path not in known and not _is_described(results / path):
+        with suppress(OSError):  # its checksum says so
+            if (size := bytes_of(results / path)) > (LARGEST if most is None else most):
+                why = f"not checked: {number_of(size, 'byte')}, and nothing says how many its job read"
+                return OSError(errno.EFBIG, why) if most is None else "of another size"
+    return _hashed(results, path, known)
 
 
 def require_whole(results: Path, files: Iterable[Path]) -> None:
@@ -122,10 +146,16 @@ def is_stray(results: Path, sidecar: Path) -> bool:
 
 
 def _within(results: Path, project: Path, place: str) -> bool:
-    """Tell whether an input lies where results, what scales share, and the project's own files lie: nothing else is read."""
+    """Tell whether an input lies where results, what scales share, and the project's own files lie: nothing else is read.
+
+    Results may be another's: a link in them leads to what lineage describes, as when a folder lies on another disk, or to nothing.
+    """
     absolute = Path(os.path.normpath((results / place).absolute()))
-    roots = (results.absolute().parent, project.absolute(), CATALOG)
-    return any(absolute.is_relative_to(Path(os.path.normpath(root))) for root in roots)
+    if absolute.is_relative_to(os.path.normpath(results.absolute().parent)):
+        real = Path(os.path.realpath(absolute))
+        inside = any(real.is_relative_to(os.path.realpath(root)) for root in (results, results.absolute().parent))
+        return inside or _is_described(absolute)
+    return any(absolute.is_relative_to(os.path.normpath(root)) for root in (project.absolute(), CATALOG))
 
 
 def _place(results: Path, project: Path, path: str, recipe: Any) -> str:
@@ -141,7 +171,7 @@ def _place(results: Path, project: Path, path: str, recipe: Any) -> str:
 
 
 def read_described(results: Path, project: Path, sidecar: Path) -> tuple[str, dict[str, Any], list[dict[str, Any]]]:
-    """Return where an artefact lies, what its lineage says of it, and its inputs, each with the place where it lies.
+    """Return where an artefact lies, what its lineage says of it, and its inputs, each with where it lies and how large it may be.
 
     Scores of another group have no inputs here: what they were made of lies with that group.
 
@@ -152,7 +182,10 @@ def read_described(results: Path, project: Path, sidecar: Path) -> tuple[str, di
     path = described_by(sidecar).relative_to(results).as_posix()
     if path.startswith("scores/") and origin_files(results, path):
         return path, lineage["artefact"], []
-    placed = ({**entry, "path": _place(results, project, entry["path"], lineage.get("recipe"))} for entry in lineage["inputs"])
+    most = lineage["run"].get("read_bytes")
+    placed = (
+        {**entry, "path": _place(results, project, entry["path"], lineage.get("recipe")), "most": most} for entry in lineage["inputs"]
+    )
     return path, lineage["artefact"], [entry for entry in placed if _within(results, project, entry["path"])]
 
 
@@ -172,7 +205,7 @@ def artefacts(results: Path, project: Path = Path()) -> Iterator[Finding]:
     if not sidecars and not closed:
         raise InputError("no results here", where=str(results), do=NOT_BUILT)
     yield from closed
-    wanted: dict[str, str] = {}
+    wanted: dict[str, tuple[str, dict[str, Any]]] = {}
     for sidecar in sidecars:
         if is_stray(results, sidecar):
             yield Finding(sidecar.relative_to(results).as_posix(), TOUCHED, STRAY)
@@ -180,7 +213,7 @@ def artefacts(results: Path, project: Path = Path()) -> Iterator[Finding]:
         try:
             path, artefact, inputs = read_described(results, project, sidecar)
             yield _state(results, path, artefact, inputs, known)
-            wanted.update({entry["path"]: path for entry in inputs})
+            wanted.update({entry["path"]: (path, entry) for entry in inputs})
         except InputError as error:
             if not is_there(sidecar):  # a job makes its artefact anew
                 continue
@@ -189,10 +222,10 @@ def artefacts(results: Path, project: Path = Path()) -> Iterator[Finding]:
                 yield Finding(name, UNREAD, why)
                 continue
             yield Finding(name, TOUCHED, "another version wrote it" if "another version" in error.what else "its lineage is damaged")
-    for path, user in sorted(wanted.items()):
-        now = _hashed(results, path, known)
+    for path, (user, entry) in sorted(wanted.items()):
+        now = _input(results, entry, known)
         if isinstance(now, OSError):
-            if Path(path).is_absolute():  # what lies within has been said
+            if Path(path).is_absolute() or now.errno == errno.EFBIG:  # what is closed within has been said
                 yield Finding(path, UNREAD, unread(now))
             continue
         described = is_there(lineage_path(results / path))
@@ -229,7 +262,7 @@ def _state(results: Path, path: str, artefact: Mapping[str, Any], inputs: Sequen
     if now is not None and now != artefact["sha256"]:
         return Finding(path, TOUCHED, "its checksum differs from its lineage")
     for entry in inputs:
-        found = _hashed(results, entry["path"], known)
+        found = _input(results, entry, known)
         if isinstance(found, str) and found != entry["sha256"]:
             shown = os.path.relpath(entry["path"]) if Path(entry["path"]).is_absolute() else entry["path"]
             return Finding(path, STALE, f"{shown} has changed since")

@@ -13,7 +13,7 @@ from crosslign.errors import InputError
 from crosslign.files.lineage import lineage_path, read_lineage
 from crosslign.files.walk import files_below, passing_gone
 from crosslign.provenance.artefact_states import WHOLE, artefacts, sum_now
-from crosslign.provenance.code_states import made, take_over
+from crosslign.provenance.code_states import made, shared_by, take_over
 
 
 def settle(results: Path) -> tuple[int, dict[str, int]]:
@@ -35,8 +35,8 @@ def settle(results: Path) -> tuple[int, dict[str, int]]:
     files |= {inner for file in files if file.is_dir() for inner in files_below(file)}
     # The engine counts a job's benchmark among its outputs.
     files |= set(files_below(results / "benchmarks"))
-    # Downloads, which other scales share, have their own hashes; theirs only has to lie in the past.
-    for file in files_below(results.parent / "downloads"):
+    # Downloads and models, which other scales share, have their own hashes; theirs only has to lie in the past.
+    for file in (file for folder in shared_by(results) for file in files_below(folder)):
         with passing_gone():
             if file.stat().st_mtime > stamp:
                 files.add(file)

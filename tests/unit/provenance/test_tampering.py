@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shutil
 
 import pytest
 from scored_results import HEAD, SCORE, TABLE
@@ -163,6 +164,60 @@ def test_only_files_of_these_results_are_read(results, monkeypatch, place):
     verify(results)
     assert read
     assert not {"zero", "passwd", "pipe"} & set(read)
+
+
+def with_input(results, place, **run):
+    """Have a score's lineage name another input; `run` changes what its job says of itself."""
+    sidecar = lineage_path(results / SCORE)
+    found = json.loads(sidecar.read_text())
+    kept = {key: value for key, value in {**found["run"], **run}.items() if value is not None}
+    sidecar.write_text(json.dumps({**found, "run": kept, "inputs": [{"path": place, "sha256": "0" * 64}]}))
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("link", ["evil", "laptop/evil", "downloads"])
+@pytest.mark.parametrize(("to", "inside"), [("/etc", "passwd"), ("/", "usr/lib"), ("/", "dev/zero"), ("/", "")])
+def test_a_link_in_results_leads_to_no_file_of_the_machine(tmp_path, results, monkeypatch, link, to, inside):
+    place = tmp_path / "others" / "laptop"
+    shutil.copytree(results, place, ignore=shutil.ignore_patterns("others"))
+    (place.parent / link).symlink_to(to)
+    with_input(place, os.path.normpath(f"../{link}/{inside}"), read_bytes=10**18)
+    read = []
+    monkeypatch.setattr(artefact_states, "checksum", lambda path: read.append(path) or checksum(path))
+    verify(place, tmp_path)
+    discard(place, tmp_path)
+    assert read
+    assert all(path.is_relative_to(place) and link.split("/")[-1] not in path.parts for path in read)
+
+
+def test_a_folder_on_another_disk_is_read_where_lineage_describes_it(tmp_path, results):
+    far = tmp_path / "far"
+    far.mkdir()
+    (far / "a.tsv").write_text("a")
+    Lineage("fetch", {}, [], far).write(far / "a.tsv", "download")
+    place = tmp_path / "others" / "laptop"
+    shutil.copytree(results, place, ignore=shutil.ignore_patterns("others", "far"))
+    near = place.parent / "downloads"
+    near.symlink_to(far)
+    Lineage("build_corpus", {}, [near / "a.tsv"], place).write(place / "corpora/c.parquet", "corpus")
+    (far / "a.tsv").write_text("b")
+    assert "stale: corpora/c.parquet" in verify(place)[0]
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(("read_bytes", "said"), [(2, f"stale: {SCORE} ("), (None, "not checked: 1,099,511,627,776 bytes")])
+def test_an_input_without_lineage_is_not_read_without_end(results, monkeypatch, read_bytes, said):
+    """A terabyte of holes, beside the results."""
+    big = results.parent / f"{results.name}.bin"
+    big.touch()
+    os.truncate(big, 2**40)
+    with_input(results, f"../{big.name}", read_bytes=read_bytes)
+    monkeypatch.setattr(artefact_states, "checksum", lambda path: pytest.fail(str(path)) if path == big else checksum(path))
+    text, whole = verify(results)
+    assert not whole
+    assert said in text
+    assert (SCORE in discard(results)) == (read_bytes is not None)
+    big.unlink()
 
 
 @pytest.mark.parametrize(("path", "inside"), [(SCORE, ""), ("systems/A-s1", "last/weights")])
