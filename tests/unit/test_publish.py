@@ -4,6 +4,7 @@ import base64
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from crosslign.files.lineage import Lineage
 from crosslign.publish import publish
 from crosslign.reporting.licences import forbidden
 
+ROOT = Path(__file__).parents[2]
 TOKEN = "hf_right"
 SHA = "0" * 40
 
@@ -146,6 +148,7 @@ def trained(results, encoder, licences, members=("main",)):
     score = results / "scores" / "QS-P-s42" / "last" / "mean" / "tatoeba.json"
     record = {"main": True, "eval": "tatoeba", "subset": "all", "metric": "accuracy", "value": 0.391, "status": "ok"}
     write_json(score, {"task": "tatoeba", "readout": "mean", "records": [record]})
+    Lineage("score", {}, [folder], results).write(score, "scores")
     return results
 
 
@@ -209,6 +212,33 @@ def test_what_has_no_licence_is_not_pushed(hub, tmp_path, tiny_encoder, capsys, 
     assert "some of its training data or encoders have no licence" in error
     assert said in error
     assert hub.asked == []
+
+
+SCORE = "scores/QS-P-s42/last/mean/tatoeba.json"
+
+
+@pytest.mark.parametrize("dry", [["--dry-run"], []])
+def test_a_changed_score_and_a_flipped_bit_of_the_weights_are_not_pushed(hub, results, capsys, dry):
+    weights, score = results / "systems/QS-P-s42/last/main/model.safetensors", results / SCORE
+    for file, said in ((weights, "systems/QS-P-s42: the file differs"), (score, f"{SCORE}: the file differs")):
+        content = file.read_bytes()
+        file.write_bytes(content[:-3] + bytes([content[-3] ^ 1]) + content[-2:])
+        assert push(results, *dry) == 2
+        got = capsys.readouterr()
+        assert (got.out, said in got.err, "crosslign verify" in got.err) == ("", True, True)
+        file.write_bytes(content)
+    (results / f"{SCORE}.lineage.json").unlink()
+    assert push(results, *dry) == 2
+    assert "tatoeba.json: no lineage describes the file" in capsys.readouterr().err
+    assert hub.asked == []
+
+
+def test_a_changed_score_is_on_no_card_and_in_no_export(results, capsys, tmp_path):
+    (results / SCORE).write_text((results / SCORE).read_text().replace("0.391", "0.991"))
+    for command in (["card", "QS-P", "--results", str(results)], ["mteb", str(results), str(tmp_path / "out"), "--directory", str(ROOT)]):
+        assert main(command) == 2
+        assert f"{SCORE}: the file differs from its lineage" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("fault", ["cut", "503", "half"])

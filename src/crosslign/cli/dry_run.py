@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
+import threading
 import time
 from argparse import Namespace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from crosslign.durations import duration
 from crosslign.errors import InputError
@@ -22,6 +26,22 @@ def _snakemake(args: Namespace) -> subprocess.Popen[str]:
     return subprocess.Popen(command, cwd=args.directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+@contextmanager
+def told_to_end(act: Callable[[int], object]) -> Iterator[None]:
+    """Act on SIGTERM and SIGHUP while the block runs: they come to this process alone, and what it has started would go on without it.
+
+    What is ignored, as under nohup, stays so. Only the main thread of a process can say so; in others this does nothing.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    wanted = [number for number in (signal.SIGTERM, signal.SIGHUP) if main and signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, lambda number, _: act(number)) for number in wanted}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def jobs_as_dot(args: Namespace) -> str:
     """Return the graph of jobs as Snakemake prints it; say meanwhile that it is looked for.
 
@@ -29,13 +49,19 @@ def jobs_as_dot(args: Namespace) -> str:
         InputError: Snakemake refuses the configuration; says why.
     """
     process, start = _snakemake(args), time.monotonic()
+
+    def end(number: int) -> None:
+        process.terminate()
+        sys.exit(128 + number)
+
     print("finding the jobs (half a minute for all five papers) ...", end="", file=sys.stderr, flush=True)
-    while True:
-        try:
-            out, err = process.communicate(timeout=PATIENCE_SECONDS)
-            break
-        except subprocess.TimeoutExpired:
-            print(f" {duration(time.monotonic() - start)} ...", end="", file=sys.stderr, flush=True)
+    with told_to_end(end):
+        while True:
+            try:
+                out, err = process.communicate(timeout=PATIENCE_SECONDS)
+                break
+            except subprocess.TimeoutExpired:
+                print(f" {duration(time.monotonic() - start)} ...", end="", file=sys.stderr, flush=True)
     print(f" {duration(time.monotonic() - start)}", file=sys.stderr)
     if process.returncode:  # its own reasons it prints to the one stream or to the other
         raise InputError("Snakemake cannot plan this run", where=str(args.directory), why=complaint(out + err))

@@ -10,6 +10,7 @@ from typing import Any
 from crosslign.errors import InputError
 from crosslign.files.lineage import as_written, lineage_path, read_lineage, sidecar_if_there
 from crosslign.files.walk import files_below, folders_in
+from crosslign.provenance.artefact_states import require_whole
 from crosslign.registry import nearest
 from crosslign.reporting.card import Known, hub_name, model_card, model_index, score_lines
 
@@ -67,7 +68,7 @@ def trained(results: Path, name: str, checkpoint: str, encoders: Mapping[str, Ma
         encoders: base encoders of the catalog, by id.
 
     Raises:
-        InputError: no such run or checkpoint, or lineage of something else; names the nearest.
+        InputError: no such run or checkpoint, or lineage of something else, names the nearest; scores that differ from their lineage.
     """
     systems = results / "systems"
     runs = [path.name for path in folders_in(systems) if lineage_path(path).exists()]
@@ -86,4 +87,5 @@ def trained(results: Path, name: str, checkpoint: str, encoders: Mapping[str, Ma
     examples = {name: results / "examples" / f"{name}.parquet" for name in names}
     beside = files_below(results / "scores" / run / checkpoint)
     scores = [path for path in beside if path.suffix == ".json" and not path.name.endswith("lineage.json")]
+    require_whole(results, scores)
     return Trained(folder, checkpoint, members, lineage, examples, scores, encoders)

@@ -11,6 +11,8 @@ from pathlib import Path
 
 GONE = (errno.ENOENT, errno.ENOTDIR, errno.ESTALE)
 """What is said of a file that goes away this moment: by NFS also that the handle of it is stale, after another machine removed it."""
+NOWHERE = (*GONE, errno.ENAMETOOLONG, errno.ELOOP)
+"""What is said of a path where nothing can lie either: one of a name longer than any, or a link to itself."""
 
 
 def is_unfinished(name: str) -> bool:
@@ -25,6 +27,22 @@ def files_below(folder: Path) -> Iterator[Path]:
         folders[:] = [name for name in folders if not is_unfinished(name)]
         found += [Path(place, name) for name in files if not is_unfinished(name)]
     yield from filter(is_plain, sorted(found))
+
+
+def closed_below(folder: Path) -> list[tuple[Path, OSError]]:
+    """Return the folders and files below a folder, itself included, that this user or the disk does not let be looked at, and why.
+
+    `files_below` passes over them: who takes what it yields for all that is there must ask here.
+    """
+    found: list[OSError] = []
+    for place, folders, files in os.walk(folder, onerror=found.append):
+        folders[:] = [name for name in folders if not is_unfinished(name)]
+        for name in files:
+            try:
+                _ = is_unfinished(name) or Path(place, name).stat()
+            except OSError as error:
+                found.append(error)
+    return [(Path(error.filename), error) for error in found if error.errno not in NOWHERE]
 
 
 def folders_in(folder: Path) -> list[Path]:
@@ -51,7 +69,7 @@ def is_there(path: Path) -> bool:
     try:
         return path.exists()
     except OSError as error:
-        if error.errno in (errno.ENAMETOOLONG, *GONE):
+        if error.errno in NOWHERE:
             return False
         raise
 

@@ -14,7 +14,7 @@ from crosslign.errors import InputError
 from crosslign.files.lineage import MISREAD, read_lineage
 from crosslign.files.text import read_csv
 from crosslign.files.walk import files_below
-from crosslign.provenance.artefact_states import MISSING, STALE, TOUCHED, WHOLE, Finding
+from crosslign.provenance.artefact_states import MISSING, STALE, TOUCHED, UNREAD, WHOLE, Finding, unread
 from crosslign.reporting.cell import Cell
 from crosslign.reporting.values import fill_cells
 
@@ -32,8 +32,9 @@ def cells(results: Path) -> Iterator[Finding]:
         name = path.relative_to(results).as_posix()
         try:
             checked, wrong = _check_table(results, path)
-        except UNREADABLE:
-            yield Finding(name, TOUCHED, "its lineage does not describe its cells")
+        except UNREADABLE as error:
+            closed = unread(error)
+            yield Finding(name, UNREAD if closed else TOUCHED, closed or "its lineage does not describe its cells")
             continue
         why = f"{len(wrong)} of {number_of(checked, 'cell')}: {wrong[0][1]}" if wrong else number_of(checked, "cell")
         yield Finding(name, wrong[0][0] if wrong else WHOLE, why)
@@ -74,6 +75,8 @@ def _wrong(results: Path, row: Mapping[str, Any], shown: list[dict[str, str]]) -
     try:
         derived = fill_cells(row, results)[0]
     except InputError as error:
+        if unread(error):
+            raise
         return [(STALE, f"{shown[0]['row']}: {error}")]
     found = zip(places, map(_differs, shown, derived), strict=True)
     return [(STALE, f"{place}: {why}") for place, why in found if why]

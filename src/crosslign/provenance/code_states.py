@@ -38,10 +38,17 @@ class Made:
     changes: list[tuple[str, str]]
 
 
+def shared_by(results: Path) -> Iterator[Path]:
+    """Yield the folders beside results that scales share; one that holds the results is none, but a link to the files of a machine."""
+    for folder in (results.parent / name for name in SHARED):
+        if folder.is_dir() and not results.resolve().is_relative_to(folder.resolve()):
+            yield folder
+
+
 def made(results: Path) -> Iterator[Made]:
     """Yield the artefacts of a results folder, and the downloads and models beside it, whose lineage names code that is still there."""
-    for folder in (results, *(results.parent / name for name in SHARED)):
-        for sidecar in sidecars_of(folder) if folder.is_dir() else ():
+    for folder in (results, *shared_by(results)):
+        for sidecar in sidecars_of(folder):
             # A lineage that cannot be read, or that names what is no longer there, says nothing of code.
             with suppress(InputError, KeyError, TypeError, AttributeError):
                 lineage = read_sidecar(sidecar)

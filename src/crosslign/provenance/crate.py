@@ -6,9 +6,10 @@ that the table can be made again in it from the scores, and `crosslign explain` 
 
 from __future__ import annotations
 
+import json
 import os
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -27,7 +28,9 @@ from crosslign.config.yaml_files import load_yaml
 from crosslign.errors import InputError
 from crosslign.files import atomic_folder, atomic_path, read_json
 from crosslign.files.lineage import AGAIN, as_written, lineage_path, read_lineage
+from crosslign.files.walk import is_plain
 from crosslign.paths import CATALOG, PUBLISHED, TABLE_FORMATS, origin_files, printed_path, resamples_path
+from crosslign.provenance.artefact_states import require_whole
 from crosslign.provenance.chain import Link, chain
 from crosslign.registry import nearest
 
@@ -52,6 +55,9 @@ CATALOG_PLACE, CATALOG_FILES = "src/crosslign/catalog", ("**/*.yaml", "resources
 PRIVATE = ("local.yaml", "__pycache__")
 """Settings of one machine and left-overs: never part of a crate."""
 METADATA = "ro-crate-metadata.json"
+RUN = "#run-"
+"""What the id of a crate's run begins with."""
+PLACE = "Name a new folder, or a new file that ends in .zip"
 EPOCH = (1980, 1, 1, 0, 0, 0)
 """Time of every file of the archive, the first that the format knows: equal crates are equal bytes."""
 
@@ -251,7 +257,7 @@ def _add_run(crate: ROCrate, run: _Run, workflow: Any, authors: list[Any], read:
         "agent": authors,
         "actionStatus": "http://schema.org/CompletedActionStatus",
     }
-    action = crate.add_action(workflow, f"#run-{run.table}", object=[value, *read], result=made, properties=facts)
+    action = crate.add_action(workflow, f"{RUN}{run.table}", object=[value, *read], result=made, properties=facts)
     crate.root_dataset["mentions"] = [action]
 
 
@@ -290,33 +296,41 @@ def _zip(folder: Path, out: Path) -> None:
 
 
 def _require_place(out: Path) -> None:
-    """Refuse a place where something lies that is not a crate: what a person put there is never written over.
+    """Refuse a place where something lies that is no crate of ours: what a person or another program put there is never written over.
 
     Raises:
         InputError: names it.
+        OSError: there can be no such place.
     """
-    other: Path | None = None
+    zipped = out.suffix == ".zip"
+    other, what = None, "the file is not a crate, or holds other files"
     if out.is_dir():
-        other = _not_listed(out)
+        files = [path for path in sorted(out.rglob("*")) if not path.is_dir()]
+        names = [path.relative_to(out).as_posix() for path in files]
+        other, what = _not_listed(names, lambda: read_json(out / METADATA)), "this folder has other content"
+        if zipped or Path.cwd().is_relative_to(out):
+            raise InputError("a crate cannot take the place of this folder", where=str(out), do=PLACE)
     elif os.path.lexists(out):
-        try:
-            with zipfile.ZipFile(out) as archive:
-                other = None if METADATA in archive.namelist() else out
-        except (OSError, zipfile.BadZipFile):
-            other = out
-    if other:
-        what = "this folder has other content" if out.is_dir() else "the file is not a crate"
-        raise InputError(what, where=str(other), do="Name a new folder, or a new file that ends in .zip")
+        other = ""
+        with suppress(OSError, zipfile.BadZipFile):
+            if zipped and is_plain(out):  # a pipe would be waited for
+                with zipfile.ZipFile(out) as archive:
+                    other = _not_listed(archive.namelist(), lambda: json.loads(archive.read(METADATA)))
+    if other is not None:
+        raise InputError(what, where=str(out / other), do=PLACE)
 
 
-def _not_listed(folder: Path) -> Path | None:
-    """Return a file below a folder that is not listed by the crate that lies there, such as a person's notes; None where there is none."""
-    metadata = folder / METADATA
+def _not_listed(names: Sequence[str], metadata: Callable[[], Any]) -> str | None:
+    """Return which file of a folder or an archive no crate of ours put there, such as a person's notes; None where there is none.
+
+    Other programs write crates, too, and list their users' files in them: ours names its run by its table, and has that.
+    """
     listed: set[str] = set()
-    with suppress(InputError, KeyError, TypeError):
-        listed = {unquote(str(entity["@id"])) for entity in read_json(metadata)["@graph"]} if metadata.exists() else set()
-    files = (path for path in sorted(folder.rglob("*")) if not path.is_dir())
-    return next((path for path in files if path.relative_to(folder).as_posix() not in listed), None)
+    with suppress(InputError, KeyError, TypeError, ValueError, RecursionError):
+        listed = {unquote(str(entity["@id"])) for entity in metadata()["@graph"]} if METADATA in names else set()
+    tables = [name.removeprefix(RUN) for name in listed if name.startswith(RUN)]
+    ours = any(name.startswith("results/") and name.endswith(f"/tables/{table}.md") for table in tables for name in listed)
+    return next((name for name in names if not ours or name not in listed), None)
 
 
 def write_crate(project: Project, table: str, out: Path, options: Sequence[str] = ()) -> int:
@@ -325,11 +339,12 @@ def write_crate(project: Project, table: str, out: Path, options: Sequence[str] 
     Args:
         project: the project as configured.
         table: id of the table.
-        out: a file that ends in `.zip`, or a folder; a crate that is there is replaced.
+        out: a file that ends in `.zip`, or a folder, or a link to one; a crate that is there is replaced.
         options: what Snakemake was given beside the target: `--configfile`, `--config`.
 
     Raises:
-        InputError: no such table, or it is not built; no CITATION.cff; at `out` lies something else than a crate.
+        InputError: no such table, or it is not built, or a file differs from its lineage; no CITATION.cff; at `out` lies something else
+            than a crate, or can lie none.
     """
     if table not in project.tables:
         raise InputError(f"unknown table {table!r}", where="crosslign crate", why=nearest(table, list(project.tables)))
@@ -339,10 +354,14 @@ def write_crate(project: Project, table: str, out: Path, options: Sequence[str] 
         do = f"Run {command}; scores of another group need the lineage files beside them"
         raise InputError("this table is not built, or its scores have no lineage", where=str(absent[0]), do=do)
     try:
+        out = Path(os.path.realpath(out))
         _require_place(out)
+        require_whole(project.paths.results, [*files, *_score_files(project, table)])
         return _write(project, table, files, out, options)
     except FileNotFoundError as error:
         raise InputError("a file disappeared while the crate was packed", where=str(error.filename), do=AGAIN) from error
+    except OSError as error:  # such as a name that is too long
+        raise InputError("the crate cannot be written", where=str(error.filename or out), why=error.strerror or "", do=PLACE) from error
 
 
 def _write(project: Project, table: str, files: Sequence[Path], out: Path, options: Sequence[str]) -> int:

@@ -29,6 +29,9 @@ def discard(results: Path, project: Path = Path()) -> list[str]:
 
     Returns:
         the paths, relative to the results; those of downloads absolute.
+
+    Raises:
+        InputError: there are no results, or what is discarded has no place.
     """
     found = [*artefacts(results, project), *cells(results)]
     # Where lineage itself cannot be read, what it describes goes. What is missing refutes nothing that was made of it.
@@ -50,11 +53,20 @@ def discard(results: Path, project: Path = Path()) -> list[str]:
 
 
 def _new_place(results: Path) -> Path:
-    """Make and return a folder of discarded files that nobody has put anything into."""
+    """Make and return a folder of discarded files that nobody has put anything into.
+
+    Raises:
+        InputError: something else lies where such folders are.
+    """
+    try:
+        (results / DISCARDED).mkdir(exist_ok=True)
+    except FileExistsError as error:
+        why = "it is a file, or a link to nothing"
+        raise InputError("no folder for what is discarded", where=str(results / DISCARDED), why=why, do="Move it away") from error
     for number in count(1):
         place = results / DISCARDED / str(number)
         with suppress(FileExistsError):
-            place.mkdir(parents=True)
+            place.mkdir()
             return place
     raise AssertionError("numbers have no end")
 

@@ -19,8 +19,10 @@ from crosslign.config.cells import resolve_table
 from crosslign.config.project import Project
 from crosslign.console import number_of
 from crosslign.errors import InputError, printable
-from crosslign.files.lineage import code_of
+from crosslign.files.lineage import code_of, lineage_path
+from crosslign.files.walk import is_there
 from crosslign.paths import PUBLISHED
+from crosslign.provenance.artefact_states import require_whole
 from crosslign.provenance.chain import Link, chain
 from crosslign.registry import nearest
 from crosslign.reporting.cell import Cell
@@ -278,7 +280,7 @@ def explain(project: Project, table: str, row: str, column: str, options: Sequen
         full: every record and artefact with hashes, recipes, counts, versions and commands, in place of one line each.
 
     Raises:
-        InputError: no such cell; or its scores are not built.
+        InputError: no such cell; or its scores are not built, or not what their lineage says.
     """
     place, results = find_cell(project, table, row, column), project.paths.results
     shown = results.relative_to(project.root) if results.is_relative_to(project.root) else results
@@ -288,6 +290,8 @@ def explain(project: Project, table: str, row: str, column: str, options: Sequen
     for score in scores:
         if not (results / score).exists():
             raise InputError("this cell is not built yet", where=str(results / score), do=f"Run {command} -- {target}")
+    # What has no lineage is said to have none.
+    require_whole(results, [results / score for score in scores if is_there(lineage_path(results / score))])
     published = published_of(place.resolved, project.root / PUBLISHED).at(place.row, place.column)
     lines = list(_heading(place, cell_value(place.resolved, results, *place.numbers), published))
     if not scores:

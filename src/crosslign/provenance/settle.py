@@ -10,10 +10,10 @@ from datetime import datetime
 from pathlib import Path
 
 from crosslign.errors import InputError
-from crosslign.files.lineage import checksum, lineage_path, read_lineage
+from crosslign.files.lineage import lineage_path, read_lineage
 from crosslign.files.walk import files_below, passing_gone
-from crosslign.provenance.artefact_states import WHOLE, artefacts
-from crosslign.provenance.code_states import made, take_over
+from crosslign.provenance.artefact_states import WHOLE, artefacts, sum_now
+from crosslign.provenance.code_states import made, shared_by, take_over
 
 
 def settle(results: Path) -> tuple[int, dict[str, int]]:
@@ -35,15 +35,23 @@ def settle(results: Path) -> tuple[int, dict[str, int]]:
     files |= {inner for file in files if file.is_dir() for inner in files_below(file)}
     # The engine counts a job's benchmark among its outputs.
     files |= set(files_below(results / "benchmarks"))
-    # Downloads, which other scales share, have their own hashes; theirs only has to lie in the past.
-    for file in files_below(results.parent / "downloads"):
+    # Downloads and models, which other scales share, have their own hashes; theirs only has to lie in the past.
+    for file in (file for folder in shared_by(results) for file in files_below(folder)):
         with passing_gone():
             if file.stat().st_mtime > stamp:
                 files.add(file)
     for file in files:
         with passing_gone():
-            os.utime(file, (stamp, stamp))
+            _set_time(file, stamp)
     return len(whole), dict(taken)
+
+
+def _set_time(file: Path, stamp: float) -> None:
+    try:
+        os.utime(file, (stamp, stamp))
+    except OSError as error:
+        error.filename = str(file)  # Python does not say it of this call, and people must know which file is another user's
+        raise
 
 
 def _take_over(results: Path, whole: set[Path]) -> Counter[str]:
@@ -51,7 +59,7 @@ def _take_over(results: Path, whole: set[Path]) -> Counter[str]:
     taken = Counter[str]()
     for one in [one for one in made(results) if one.changes]:
         place = one.path.resolve()
-        if place in whole or (not place.is_relative_to(results.resolve()) and checksum(place) == one.lineage["artefact"]["sha256"]):
+        if place in whole or (not place.is_relative_to(results.resolve()) and sum_now(place) == one.lineage["artefact"]["sha256"]):
             take_over(one)
             taken[", ".join(f"{before} → {now}" for before, now in one.changes)] += 1
     return taken

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from crosslign.console import number_of
 from crosslign.errors import printable
-from crosslign.provenance.artefact_states import MISSING, REMOVED, SOUND, STALE, TOUCHED, WHOLE, artefacts
+from crosslign.provenance.artefact_states import MISSING, REMOVED, SOUND, STALE, TOUCHED, UNREAD, WHOLE, artefacts
 from crosslign.provenance.cell_states import cells
 from crosslign.provenance.code_states import code_lines
 
@@ -24,7 +24,7 @@ def verify(results: Path, project: Path = Path()) -> tuple[str, bool]:
     tables = list(cells(results))
     bad = [finding for finding in [*found, *tables] if finding.state not in SOUND]
     lines = [f"{results}: {number_of(len(found), 'artefact')}, {number_of(len(tables), 'table')}"]
-    for state in (WHOLE, STALE, MISSING, TOUCHED):
+    for state in (WHOLE, STALE, MISSING, TOUCHED, UNREAD):
         lines.append(f"  {state:<16} {sum(finding.state == state for finding in [*found, *tables])}")
     if removed := sum(finding.state == REMOVED for finding in found):
         lines.append(f"  {REMOVED:<16} {number_of(removed, 'matrix', 'matrices')} of vectors, no longer needed by what was made from them")
@@ -33,6 +33,8 @@ def verify(results: Path, project: Path = Path()) -> tuple[str, bool]:
     if len(bad) > len(shown):
         lines.append(f"... and {len(bad) - len(shown)} more")
     lines += code_lines(results)
+    if any(finding.state == UNREAD for finding in bad):
+        lines.append("what cannot be read stays where it is, with all made of it: change its permissions, or check its disk")
     lines.append(
         "all results are complete and undamaged"
         if not bad

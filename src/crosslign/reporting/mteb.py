@@ -160,7 +160,11 @@ def merged(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def export(
-    results: Path, out: Path, averages: Mapping[str, Sequence[str]], check: Callable[[str], None] = lambda profile: None
+    results: Path,
+    out: Path,
+    averages: Mapping[str, Sequence[str]],
+    check: Callable[[str], None] = lambda profile: None,
+    require: Callable[[Path], None] = lambda score: None,
 ) -> Iterator[Path]:
     """Write every score file of a results folder that has a form of MTEB, and yield the files written.
 
@@ -172,11 +176,13 @@ def export(
         out: folder of the results in MTEB's form.
         averages: names of the averages of each task.
         check: refuses a scale whose scores are not of all items.
+        require: refuses a score file that is not as it was made.
     """
     found: dict[Path, list[dict[str, Any]]] = {}
     for score in files_below(results / "scores"):
         if score.suffix != ".json" or score.stem not in FORMS or len(score.relative_to(results).parts) != 5:
             continue
+        require(score)
         context, records = read_scores(score)
         check(context["profile"])
         result = as_mteb(score.stem, records, averages.get(score.stem, ()), context["data_manifest_sha"])

@@ -70,6 +70,7 @@ def test_only_scores_of_all_of_a_test_are_written_for_mteb(project, capsys, scal
     where |= {"layer": -1, "max_length": 9, "checkpoint_sha": "abc", "code_version": "c", "data_manifest_sha": "d"}
     score = project / "elsewhere" / "quick" / "scores" / RUN / "last" / "mean" / "sts17_mteb.json"
     write_scores(score, {**where, "task": "sts17_mteb"}, [Record("sts17_mteb", "es-es", "spearman", 0.8, 250, main=True)])
+    Lineage("score", {}, [], score).write(score, "scores")
     assert main(["mteb", "elsewhere/quick", "out"]) == (2 if scale == "quick" else 0)
     said = "these scores are not on MTEB's items; scale quick uses synthetic data, or a part of each test"
     assert (said in capsys.readouterr().err) == (scale == "quick") != (project / "out").exists()

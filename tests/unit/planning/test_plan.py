@@ -1,8 +1,10 @@
 """Plans: jobs from a dry run's words, times from benchmark files, GPU-hours from recipes, files by state."""
 
 import json
+import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -161,6 +163,21 @@ def test_what_snakemake_says_against_a_plan_is_told_wherever_it_prints_it(tmp_pa
     monkeypatch.setattr(dry_run, "_snakemake", lambda *_: subprocess.Popen([sys.executable, "-c", f"{said}; sys.exit(1)"], **PIPES))
     assert main(["plan", "--directory", str(ROOT), "--config", "scale=quick"]) == 2
     assert "Snakemake cannot plan this run; Missing input files: a.txt" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_plan_that_is_told_to_end_takes_its_snakemake_along(monkeypatch, number):
+    waits, started = f"import os, time; time.sleep(0.5); os.kill({os.getpid()}, {int(number)}); time.sleep(60)", []
+
+    def start(*_):
+        started.append(subprocess.Popen([sys.executable, "-c", waits], **PIPES))
+        return started[0]
+
+    monkeypatch.setattr(dry_run, "_snakemake", start)
+    with pytest.raises(SystemExit) as ended:
+        main(["plan", "--directory", str(ROOT), "--config", "scale=quick"])
+    assert ended.value.code == 128 + number
+    assert started[0].wait(10) == -signal.SIGTERM
 
 
 def test_trainings_that_no_number_of_tries_has_time_for_are_named():

@@ -1,16 +1,18 @@
 """A table as an RO-Crate, read again by the library: workflow, run, files, authors, licences, and the chain behind it."""
 
 import json
+import os
 import shutil
 import zipfile
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from rocrate.rocrate import ROCrate
 from small_chain import ROOT, SCORE, build_chain, made
 
 from crosslign.config.load import load_project
-from crosslign.errors import InputError
+from crosslign.errors import InputError, ResourceError
 from crosslign.files.lineage import checksum
 from crosslign.paths import TABLE_FORMATS, Paths
 from crosslign.provenance.chain import chain
@@ -141,6 +143,63 @@ def test_a_crate_takes_the_place_of_a_crate_and_of_nothing_else(project, tmp_pat
         assert (tmp_path / name).read_text() == "years of work"
 
 
+def others_crate(place, zipped):
+    """Write a crate as another program does, with the run of a table and a file of its user."""
+    graph = [{"@id": name} for name in ("ro-crate-metadata.json", "./", "data.csv", "#run-t", "#run-1", "Snakefile")]
+    held = {"ro-crate-metadata.json": json.dumps({"@graph": graph}), "data.csv": "years of work", "Snakefile": "rule a"}
+    if zipped:
+        with zipfile.ZipFile(place, "w") as archive:
+            for name, text in held.items():
+                archive.writestr(name, text)
+        return
+    place.mkdir()
+    for name, text in held.items():
+        (place / name).write_text(text)
+
+
+@pytest.mark.parametrize("name", ["other.zip", "other"])
+def test_a_crate_of_another_program_is_not_replaced(project, tmp_path, name):
+    others_crate(tmp_path / name, name.endswith(".zip"))
+    before = checksum(tmp_path / name)
+    with pytest.raises(InputError, match=r"the file is not a crate|this folder has other content"):
+        write_crate(project, "t", tmp_path / name)
+    assert checksum(tmp_path / name) == before
+
+
+def test_what_a_person_put_into_an_archive_of_ours_is_not_replaced(project, tmp_path):
+    write_crate(project, "t", tmp_path / "t.zip")
+    with zipfile.ZipFile(tmp_path / "t.zip", "a") as archive:
+        archive.writestr("notes.txt", "years of work")
+    with pytest.raises(InputError, match=r"t\.zip/notes\.txt: the file is not a crate"):
+        write_crate(project, "t", tmp_path / "t.zip")
+
+
+@pytest.mark.parametrize("name", ["x.zip", ".", "..", "/", "link", "d.zip", "x" * 254, f"{'x' * 250}.zip", "x" * 300, "loop", "x.txt/y"])
+def test_a_place_that_no_crate_can_take_is_refused_in_words(project, tmp_path, monkeypatch, name):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    os.mkfifo("x.zip")
+    Path("d.zip").mkdir()
+    Path("other").mkdir()
+    Path("other/thesis.tex").write_text("years of work")
+    Path("link").symlink_to("other")
+    Path("loop").symlink_to("loop")
+    Path("x.txt").write_text("a")
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises((InputError, ResourceError)):
+        write_crate(project, "t", Path(name))
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_link_to_a_folder_for_crates_is_followed(project, tmp_path):
+    (tmp_path / "far").mkdir()
+    (tmp_path / "link").symlink_to("far")
+    for _ in range(2):
+        assert write_crate(project, "t", tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "far" / "ro-crate-metadata.json").exists()
+
+
 def test_scores_of_another_group_travel_with_the_name_of_the_group(project, tmp_path):
     """Else the table made again in the crate would call them ours."""
     note = project.paths.results / "scores" / "QS-P-s42" / "origin.txt"
@@ -157,6 +216,18 @@ def test_scores_without_lineage_are_refused_with_what_to_do(project, tmp_path):
         InputError, match=r"have no lineage.*snakemake --cores all --config a=b -- t;.*another group need the lineage files"
     ):
         write_crate(project, "t", tmp_path / "t.zip", ["--config", "a=b"])
+
+
+@pytest.mark.parametrize("name", ["tables/t.csv", "tables/t.html", SCORE, SCORE.replace(".json", ".resamples.parquet")])
+def test_what_differs_from_its_lineage_is_not_packed(project, tmp_path, name):
+    made(project.paths.results, SCORE.replace(".json", ".resamples.parquet"), "scores", "score", [], {})
+    write_crate(project, "t", tmp_path / "t.zip")
+    before = checksum(tmp_path / "t.zip")
+    file = project.paths.results / name
+    file.write_text(file.read_text().replace("t", "f"))
+    with pytest.raises(InputError, match=f"{file.name}: the file differs from its lineage; .* Run crosslign verify"):
+        write_crate(project, "t", tmp_path / "t.zip")
+    assert checksum(tmp_path / "t.zip") == before
 
 
 def test_what_cannot_be_packed_is_refused(project, tmp_path):

@@ -249,3 +249,10 @@ def test_scores_that_came_without_lineage_are_named_by_their_bytes(project):
     out = explain(project, "quickstart", "QS-P", "xx→en", full=True)
     assert "outside this project: no lineage describes it" in out
     assert not re.search(r"^(versions|sha256) *$", out, flags=re.MULTILINE)
+
+
+def test_a_score_that_was_changed_is_not_explained(project):
+    file = project.paths.results / SCORE
+    file.write_text(file.read_text().replace("0.5", "0.9"))
+    with pytest.raises(InputError, match=r"tatoeba_bible\.json: the file differs from its lineage; .* Run crosslign verify"):
+        explain(project, "quickstart", "QS-P", "xx→en")

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shutil
 
 import pytest
 from scored_results import HEAD, SCORE, TABLE
@@ -35,18 +36,18 @@ def folder_in_place(results):
 
 
 DAMAGED = {
-    "brackets without end": (replaced(f"{SCORE}.lineage.json", "[" * 100_000), "its lineage cannot be read"),
-    "a number of thousands of digits": (replaced(f"{SCORE}.lineage.json", "1" * 5000), "its lineage cannot be read"),
-    "inputs that are none": (forged(inputs=[7]), "its lineage cannot be read"),
-    "a path that is none": (forged(inputs=[{"path": "a/\0", "sha256": ""}]), "its lineage cannot be read"),
-    "a path that no disk has": (forged(inputs=[{"path": "a/" + "b" * 5000, "sha256": ""}]), "its lineage cannot be read"),
-    "an artefact without a path": (forged(artefact={}), "its lineage cannot be read"),
+    "brackets without end": (replaced(f"{SCORE}.lineage.json", "[" * 100_000), "its lineage is damaged"),
+    "a number of thousands of digits": (replaced(f"{SCORE}.lineage.json", "1" * 5000), "its lineage is damaged"),
+    "inputs that are none": (forged(inputs=[7]), "its lineage is damaged"),
+    "a path that is none": (forged(inputs=[{"path": "a/\0", "sha256": ""}]), "its lineage is damaged"),
+    "a path that no disk has": (forged(inputs=[{"path": "a/" + "b" * 5000, "sha256": ""}]), "its lineage is damaged"),
+    "an artefact without a path": (forged(artefact={}), "its lineage is damaged"),
     "a recipe that names no source": (forged(recipe={"entry": {"source": {}}}, inputs=[{"path": "x", "sha256": ""}]), ""),
-    "an unreadable lineage of nothing": (replaced("scores/gone.json.lineage.json", "{"), "its lineage cannot be read"),
-    "no run": (forged(run={}), "its lineage cannot be read"),
+    "an unreadable lineage of nothing": (replaced("scores/gone.json.lineage.json", "{"), "its lineage is damaged"),
+    "no run": (forged(run={}), "its lineage is damaged"),
     "a run without an end": (
         forged(run={"commit": "", "started": "2026-01-01", "wall_s": float("inf"), "peak_mb": 1, "device": ""}),
-        "read",
+        "its lineage is damaged",
     ),
     "a rule of no name": (forged(rule="x" * 5000), ""),
     "a rule elsewhere": (forged(rule="../../../setup"), ""),
@@ -106,6 +107,23 @@ def test_what_is_taken_away_twice_is_kept_twice(results):
     assert (results / ".discarded/1/corpora/c.parquet").read_text() == "first, changed by hand"
 
 
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("taken", ["a dead link", "a link to itself", "a file", "a pipe", "a link to a file"])
+def test_discarding_where_something_else_has_the_name_of_its_folder_is_refused_in_words(results, capsys, taken):
+    place = results / ".discarded"
+    if taken == "a file":
+        place.write_text("notes")
+    elif taken == "a pipe":
+        os.mkfifo(place)
+    else:
+        place.symlink_to({"a dead link": "nowhere", "a link to itself": ".discarded", "a link to a file": "corpora/c.parquet"}[taken])
+    (results / SCORE).write_text("{}")
+    before = sorted(results.rglob("*"))
+    assert main(["verify", str(results), "--discard"]) == 2
+    assert ".discarded: no folder for what is discarded; it is a file, or a link to nothing. Move it away" in capsys.readouterr().err
+    assert sorted(results.rglob("*")) == before
+
+
 @pytest.mark.parametrize("place", ["lineage.json", "tables/lineage.json", "scores/A-s1/lineage.json"])
 @pytest.mark.parametrize("content", ["{", None])
 def test_a_stray_lineage_of_a_folder_takes_nothing_with_it(results, place, content):
@@ -146,6 +164,60 @@ def test_only_files_of_these_results_are_read(results, monkeypatch, place):
     verify(results)
     assert read
     assert not {"zero", "passwd", "pipe"} & set(read)
+
+
+def with_input(results, place, **run):
+    """Have a score's lineage name another input; `run` changes what its job says of itself."""
+    sidecar = lineage_path(results / SCORE)
+    found = json.loads(sidecar.read_text())
+    kept = {key: value for key, value in {**found["run"], **run}.items() if value is not None}
+    sidecar.write_text(json.dumps({**found, "run": kept, "inputs": [{"path": place, "sha256": "0" * 64}]}))
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("link", ["evil", "laptop/evil", "downloads"])
+@pytest.mark.parametrize(("to", "inside"), [("/etc", "passwd"), ("/", "usr/lib"), ("/", "dev/zero"), ("/", "")])
+def test_a_link_in_results_leads_to_no_file_of_the_machine(tmp_path, results, monkeypatch, link, to, inside):
+    place = tmp_path / "others" / "laptop"
+    shutil.copytree(results, place, ignore=shutil.ignore_patterns("others"))
+    (place.parent / link).symlink_to(to)
+    with_input(place, os.path.normpath(f"../{link}/{inside}"), read_bytes=10**18)
+    read = []
+    monkeypatch.setattr(artefact_states, "checksum", lambda path: read.append(path) or checksum(path))
+    verify(place, tmp_path)
+    discard(place, tmp_path)
+    assert read
+    assert all(path.is_relative_to(place) and link.split("/")[-1] not in path.parts for path in read)
+
+
+def test_a_folder_on_another_disk_is_read_where_lineage_describes_it(tmp_path, results):
+    far = tmp_path / "far"
+    far.mkdir()
+    (far / "a.tsv").write_text("a")
+    Lineage("fetch", {}, [], far).write(far / "a.tsv", "download")
+    place = tmp_path / "others" / "laptop"
+    shutil.copytree(results, place, ignore=shutil.ignore_patterns("others", "far"))
+    near = place.parent / "downloads"
+    near.symlink_to(far)
+    Lineage("build_corpus", {}, [near / "a.tsv"], place).write(place / "corpora/c.parquet", "corpus")
+    (far / "a.tsv").write_text("b")
+    assert "stale: corpora/c.parquet" in verify(place)[0]
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(("read_bytes", "said"), [(2, f"stale: {SCORE} ("), (None, "not checked: 1,099,511,627,776 bytes")])
+def test_an_input_without_lineage_is_not_read_without_end(results, monkeypatch, read_bytes, said):
+    """A terabyte of holes, beside the results."""
+    big = results.parent / f"{results.name}.bin"
+    big.touch()
+    os.truncate(big, 2**40)
+    with_input(results, f"../{big.name}", read_bytes=read_bytes)
+    monkeypatch.setattr(artefact_states, "checksum", lambda path: pytest.fail(str(path)) if path == big else checksum(path))
+    text, whole = verify(results)
+    assert not whole
+    assert said in text
+    assert (SCORE in discard(results)) == (read_bytes is not None)
+    big.unlink()
 
 
 @pytest.mark.parametrize(("path", "inside"), [(SCORE, ""), ("systems/A-s1", "last/weights")])

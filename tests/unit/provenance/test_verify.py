@@ -46,7 +46,7 @@ def test_lineage_that_cannot_be_read_is_reported(results):
     lineage_path(results / SCORE).write_text("{")
     text, whole = verify(results)
     assert not whole
-    assert "its lineage cannot be read" in text
+    assert "its lineage is damaged" in text
 
 
 def test_a_folder_without_results_is_refused(tmp_path):

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.cli import COMMANDS
+from crosslign.cli.dry_run import told_to_end
 from crosslign.cli.project import project_arguments, read_project
 from crosslign.config.load import settings_in
 from crosslign.config.mining import (
@@ -48,12 +49,12 @@ def _run(command: Sequence[str], folder: Path) -> int:
     Ctrl-C reaches both from the terminal; other signals are passed on. A killed Snakemake would leave its lock behind.
     """
     with subprocess.Popen(command, cwd=folder) as process:
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN), signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
-            return process.wait()
+            with told_to_end(process.send_signal):
+                return process.wait()
         finally:
-            signal.signal(signal.SIGINT, before[0])
-            signal.signal(signal.SIGTERM, before[1])
+            signal.signal(signal.SIGINT, before)
 
 
 def _said(recipe: Mapping[str, Any], sides: Mapping[str, tuple[Path, Path]], pairs: Path, calibration: Path | None) -> Iterator[str]:

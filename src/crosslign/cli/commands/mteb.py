@@ -28,9 +28,10 @@ class Mteb:
         """Write the files and print their names.
 
         Raises:
-            InputError: no scores there, none of a task that MTEB has, or of a scale that does not read the whole of its data.
+            InputError: no scores there, none of a task that MTEB has, or of a scale that does not read the whole of its data, or a file
+                that differs from its lineage.
         """
-        from crosslign.provenance.artefact_states import NOT_BUILT
+        from crosslign.provenance.artefact_states import NOT_BUILT, require_whole
         from crosslign.reporting.mteb import FORMS, export
 
         if not (args.results / "scores").is_dir():
@@ -44,7 +45,8 @@ class Mteb:
                 why = f"scale {profile} uses synthetic data, or a part of each test"
                 raise InputError("these scores are not on MTEB's items", where=str(args.results), why=why)
 
-        written = list(export(args.results, args.out, {name: list(task.get("averages", {})) for name, task in tasks.items()}, check))
+        averages = {name: list(task.get("averages", {})) for name, task in tasks.items()}
+        written = list(export(args.results, args.out, averages, check, lambda score: require_whole(args.results, [score])))
         if not written:
             raise InputError(
                 "no score of a task of MTEB", where=str(args.results), why=f"these tasks can be written: {', '.join(sorted(FORMS))}"

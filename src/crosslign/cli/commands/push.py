@@ -31,10 +31,12 @@ class Push:
         """Say what the licences forbid, and upload.
 
         Raises:
-            InputError: no such run, one whose training data state no licence, or an encoder that SentenceTransformer would read otherwise.
+            InputError: no such run, one whose training data state no licence, an encoder that SentenceTransformer would read otherwise,
+                or files that differ from their lineage.
             NetworkError: the hub cannot be reached, or refuses.
         """
         from crosslign.cli.trained import trained
+        from crosslign.provenance.artefact_states import require_whole
         from crosslign.publish import publish
 
         found = trained(results_folder(args), args.system, args.checkpoint, read_project(args, needed=False).encoders)
@@ -43,6 +45,7 @@ class Push:
         if not (folder / "modules.json").is_file():
             why = f"it cannot express the pooling {found.lineage['recipe']['readout'].get('pooling')!r}"
             raise InputError("SentenceTransformer would compute different vectors", where=str(folder), why=why)
+        require_whole(found.folder.parents[1], [found.folder])
         print(self._licences(found.lineage["licences"], str(found.folder)))
         card = found.card(member, index=True)
         if args.dry_run:
