@@ -9,7 +9,7 @@ import crosslign
 from crosslign.config import cells, figures, graph
 from crosslign.config.ancestors import lineage_behind
 from crosslign.config.claims import claim_scores, claims_recipe
-from crosslign.config.catalog import hints_text, local_file, source_kind
+from crosslign.config.catalog import hints_text
 from crosslign.config.load import load_project
 from crosslign.config.mining import (
     calibration_recipe,
@@ -53,6 +53,7 @@ from crosslign.config.settings import own_file, read_settings
 from crosslign.config.targets import covered, target_files, target_names
 from crosslign.config.tokenised import copies, copy_of, key_of
 from crosslign.config.trials import choice_recipe, trials_of
+from crosslign.config.uses import copied_file, own_encoder
 from crosslign.config.versions import job_versions
 from crosslign.files.atomic import in_words
 from crosslign.files.home import name_user, require_plain_path

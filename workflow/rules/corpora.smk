@@ -65,6 +65,7 @@ for source in stand_in_sources():
 
 rule prepare_encoder:
     input:
+        own_encoder_of,
         unpack(read(encoder_inputs)),
     output:
         folder=directory(paths.encoder("{encoder}")),
@@ -80,6 +81,7 @@ rule prepare_encoder:
         **versioned("prepare_encoder", encoder_recipe),
         root=lambda w: str(paths.results),
         offline=lambda w: "hub" not in project.encoders[w.encoder],
+        own=lambda w: list(map(str, own_encoder(project, w.encoder))),
     message:
         "Preparing the base encoder {wildcards.encoder}"
     script:

@@ -10,6 +10,7 @@ from typing import Any
 
 from crosslign.errors import InputError
 from crosslign.files import atomic_folder
+from crosslign.files.own import MODEL_FILES
 from crosslign.views import DEFAULT_LANGS, TRANSLATORS
 
 
@@ -78,7 +79,7 @@ def fetch_model(model: HubModel, out: Path) -> dict[str, Any]:
         NetworkError: neither the hub's cache nor the hub gave it.
         InputError: it has no safetensors weights.
     """
-    from crosslign.corpora.sources._snapshot import MODEL_FILES, snapshot  # not with each start of Snakemake
+    from crosslign.corpora.sources._snapshot import snapshot  # not with each start of Snakemake
 
     kept = (*MODEL_FILES, ".spm")  # Marian has SentencePiece models under a suffix of their own
     found = snapshot("the translation model", model.name, model.revision, [f"*{suffix}" for suffix in kept])
