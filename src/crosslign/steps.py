@@ -16,7 +16,7 @@ from typing import Any
 from crosslign.config import graph
 from crosslign.config.catalog import hints_text
 from crosslign.config.load import project_in
-from crosslign.config.project import Project
+from crosslign.config.project import Project, own_models
 from crosslign.config.resources import STAND_IN_RULE
 from crosslign.config.uses import copied_file, own_encoder
 from crosslign.config.versions import job_versions
@@ -124,13 +124,14 @@ class Steps:
             self.corpus(project, other)
         for model, (file, _) in graph.model_files(project, entry).items():
             self.fetch(project, model, [file])
-        inputs = named_inputs(**self._files(project, entry), references=references, parts=parts)
+        inputs, own = named_inputs(**self._files(project, entry), references=references, parts=parts), own_models(entry, project.sources)
+        given: dict[str, Any] = {"own": [*map(str, own)]}
         if entry["kind"] == "evaluation":
             outputs = {f"{part}_rows": project.paths.evaluation(corpus, part) for part in EVALUATION_FILES}
-            self.run("build_evaluation", graph.corpus_recipe(project, corpus), inputs, outputs, project.paths.results)
+            self.run("build_evaluation", graph.corpus_recipe(project, corpus), inputs, outputs, project.paths.results, copied=own, **given)
         else:
             outputs = {"rows": graph.corpus_path(project, corpus)}
-            self.run("build_corpus", graph.corpus_recipe(project, corpus), inputs, outputs, project.paths.results)
+            self.run("build_corpus", graph.corpus_recipe(project, corpus), inputs, outputs, project.paths.results, copied=own, **given)
 
 
 def made(config: Sequence[str], *, encoders: Sequence[str] = (), corpora: Sequence[str] = ()) -> None:

@@ -29,6 +29,20 @@ def test_an_encoder_gets_the_corpora_that_its_vocabulary_is_pruned_to(tmp_path, 
     assert made["prepare_encoder"]["corpora"] == [graph.corpus_path(project, corpus)]
 
 
+def test_a_corpus_is_made_of_the_models_of_ones_own_that_its_filters_read(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    (tmp_path / "lid.ftz").write_bytes(b"model")
+    project = cached_project(["scale=quick"], tmp_path)
+    corpus = next(name for name, entry in project.corpora.items() if entry["kind"] == "mono" and "source" in entry)
+    filters = [{"length": None}, {"language_id": {"model": str(tmp_path / "lid.ftz")}}, {"language_id": {"model": "heliport"}}]
+    project = replace(project, corpora={**project.corpora, corpus: {**project.corpora[corpus], "filters": filters}})
+    made = {}
+    monkeypatch.setattr(Steps, "fetch", lambda *_: None)
+    monkeypatch.setattr(Steps, "run", lambda steps, name, *_, **given: made.update(given))
+    Steps(tmp_path).corpus(project, corpus)
+    assert made == {"copied": [tmp_path / "lid.ftz"], "own": [str(tmp_path / "lid.ftz")]}
+
+
 @pytest.fixture
 def own(tmp_path, monkeypatch):
     """A project with an encoder by its path, at a scale of real encoders; its folder, and what prepares it once more."""

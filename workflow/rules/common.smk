@@ -11,6 +11,7 @@ from crosslign.config.ancestors import lineage_behind
 from crosslign.config.claims import claim_scores, claims_recipe
 from crosslign.config.catalog import hints_text
 from crosslign.config.load import load_project
+from crosslign.config.project import own_models as own_models_of_filters
 from crosslign.config.mining import (
     calibration_recipe,
     mine_recipe,
@@ -78,7 +79,7 @@ from crosslign.paths import (
 )
 from crosslign.provenance.causes import ABSENT
 from crosslign.provenance.reruns import Asked, Reruns
-from crosslign.views.hub_models import hub_models, uses_gpu
+from crosslign.views.hub_models import hub_models, own_models, uses_gpu
 from snakemake.persistence import ParamsChange
 
 IS_MODULE = not workflow.modifier.is_main_snakefile()

@@ -93,6 +93,18 @@ def encoder_recipe(wildcards):
     return graph.encoder_recipe(project, wildcards.encoder)
 
 
+def own_of_corpus(wildcards):
+    """Models of the user's own that a corpus' filters read, so that it is built again by changed ones."""
+    entry = project.corpora[wildcards.corpus]
+    return [local(str(file)) for file in own_models_of_filters(entry, project.sources)]
+
+
+def own_of_view(wildcards):
+    """Files of a translator's models in folders of the user's own."""
+    with ends_in_words():
+        return [local(str(file)) for file in own_models(project.views[wildcards.view])]
+
+
 def corpus_inputs(wildcards):
     corpus = wildcards.corpus
     return named_inputs(

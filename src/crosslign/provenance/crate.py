@@ -26,6 +26,7 @@ from crosslign.config.project import Project
 from crosslign.config.yaml_files import load_yaml
 from crosslign.errors import InputError
 from crosslign.files import atomic_folder, atomic_path, read_json
+from crosslign.files.atomic import require_replaceable
 from crosslign.files.lineage import AGAIN, as_written, lineage_path, read_lineage
 from crosslign.paths import CATALOG, PUBLISHED, TABLE_FORMATS, origin_files, printed_path, resamples_path
 from crosslign.provenance.chain import Link, chain
@@ -295,6 +296,7 @@ def _require_place(out: Path) -> None:
     Raises:
         InputError: names it.
     """
+    require_replaceable(out)
     other: Path | None = None
     if out.is_dir():
         other = _not_listed(out)

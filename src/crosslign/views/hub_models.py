@@ -11,6 +11,7 @@ from typing import Any
 from crosslign.errors import InputError
 from crosslign.files import atomic_folder
 from crosslign.files.own import MODEL_FILES
+from crosslign.files.walk import files_below
 from crosslign.views import DEFAULT_LANGS, TRANSLATORS
 
 
@@ -57,11 +58,21 @@ def _translators(entry: Mapping[str, Any]) -> Iterable[tuple[Any, Mapping[str, A
     return [(TRANSLATORS.get(name), options or {}) for name, options in entry.get("translator", {}).items()]
 
 
+def _languages(entry: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    return sorted(set(entry.get("langs", DEFAULT_LANGS))), sorted(set(entry.get("targets", ())))
+
+
 def hub_models(entry: Mapping[str, Any]) -> list[HubModel]:
     """Return the models of the hub that a view's entry needs, as its translator says for the view's languages."""
-    langs, targets = sorted(set(entry.get("langs", DEFAULT_LANGS))), sorted(set(entry.get("targets", ())))
     asked = [(translator, options) for translator, options in _translators(entry) if hasattr(translator, "hub_models")]
-    return [model for translator, options in asked for model in translator.hub_models(options, langs, targets)]
+    return [model for translator, options in asked for model in translator.hub_models(options, *_languages(entry))]
+
+
+def own_models(entry: Mapping[str, Any]) -> list[Path]:
+    """Return the files of the folders of this machine that a view's translator takes its models from."""
+    asked = [options for _, options in _translators(entry) if "model" in options]
+    names = [name for options in asked for name in names_of_pairs(options, *_languages(entry)) if is_folder(name)]
+    return [file for name in names for file in files_below(Path(name).expanduser())]
 
 
 def uses_gpu(entry: Mapping[str, Any]) -> bool:
