@@ -223,6 +223,7 @@ class Lineage:
         inputs: files and folders that were read.
         derived: those read that were made of `inputs` alone; they are checked, and not listed.
         own: files of the user's own that were read and may go afterwards: one checksum of all is noted.
+        own_sum: that checksum, as `own`, once `check_inputs` has read them; nothing where there are none.
         root: `{results}`, which paths are written relative to: `../downloads/...` where scales share a file, and the name alone of what
             lies outside, since equal runs have equal lineage wherever they lie.
         seed: the seed of the job, None where nothing is drawn.
@@ -266,7 +267,7 @@ class Lineage:
     def __post_init__(self) -> None:
         self._seen = {path: (_stamps(path), _stamps(lineage_path(path))) for path in map(Path, [*self.inputs, *self.derived])}
         self._checksums: dict[Path, str] = {}
-        self._own: dict[str, str] = {}
+        self.own_sum: dict[str, str] = {}
 
     def input_checksum(self, path: Path) -> str:
         """Return the SHA-256 of an input, read once while its stamps stay what they were when the job began.
@@ -302,7 +303,7 @@ class Lineage:
         for path in self._seen:
             self.input_checksum(path)
         if self.own:  # of what changes while the job reads it the next run finds another sum
-            self._own = {"own": OwnSums(self.root).of_all(self.own)}
+            self.own_sum = {"own": OwnSums(self.root).of_all(self.own)}
 
     def inherit(self) -> None:
         """Take over licences, the mark of synthetic data and that of beginnings from the lineage of every input."""
@@ -346,7 +347,7 @@ class Lineage:
                 "licences": self.licences,
                 "stand_in": self.stand_in,
                 **({"heads": self.heads} if self.heads else {}),
-                **self._own,
+                **self.own_sum,
                 "run": {
                     "commit": commit(),
                     "code": self.code,
