@@ -16,8 +16,9 @@ from typing import Any
 from crosslign.config import graph
 from crosslign.config.catalog import hints_text
 from crosslign.config.load import project_in
-from crosslign.config.project import Project
+from crosslign.config.project import Project, own_models
 from crosslign.config.resources import STAND_IN_RULE
+from crosslign.config.uses import copied_file, own_encoder
 from crosslign.config.versions import job_versions
 from crosslign.errors import CrosslignError, InputError, NetworkError, ResourceError
 from crosslign.jobs.alone import only_one
@@ -62,15 +63,18 @@ class Steps:
         outputs: Mapping[str, Path],
         root: Path,
         resources: Mapping[str, Any] | None = None,
+        copied: Sequence[Path] = (),
         **params: Any,
     ) -> None:
         """Run one stage with the inputs, outputs, parameters and resources that its rule would give it; `root` is what lineage names from.
+
+        `copied` is that of `Asked`.
 
         Raises:
             CrosslignError: it cannot do its work; says why.
         """
         given = {"recipe": recipe, "version": job_versions(name, recipe), "root": str(root), **params}
-        asked = Asked(list(outputs.values()), all_paths(listed(dict(inputs))), [], given)
+        asked = Asked(list(outputs.values()), all_paths(listed(dict(inputs))), copied, given)
         if all(path.exists() for path in outputs.values()) and self._reruns.described(outputs.values()) and not self._reruns.why(asked):
             return
         as_given = {key: [*map(str, value)] if isinstance(value, list) else str(value) for key, value in inputs.items()}
@@ -92,7 +96,8 @@ class Steps:
         for name in files:
             recipe, hints = graph.source_recipe(project, source, name), hints_text(entry, graph.source_file(project, source, name))
             given = {"mirrors": mirrors, "hints": hints}
-            self.run("fetch", recipe, {}, {"file": paths[name]}, project.paths.shared, given, offline=False)
+            copied = copied_file(project, source, name)
+            self.run("fetch", recipe, {}, {"file": paths[name]}, project.paths.shared, given, copied, offline=False)
 
     def _files(self, project: Project, entry: Mapping[str, Any]) -> dict[str, list[Path]]:
         """Fetch the files that an entry reads; return them as its stage takes them."""
@@ -107,8 +112,9 @@ class Steps:
         for _, corpus in graph.made_of(project, "encoder", encoder):
             self.corpus(project, corpus)
         inputs = {**self._files(project, entry), "corpora": graph.encoder_corpora(project, encoder)}
-        recipe = graph.encoder_recipe(project, encoder)
-        self.run("prepare_encoder", recipe, inputs, {"folder": paths.encoder(encoder)}, paths.results, offline="hub" not in entry)
+        recipe, own = graph.encoder_recipe(project, encoder), own_encoder(project, encoder)
+        given: dict[str, Any] = {"offline": "hub" not in entry, "own": [*map(str, own)]}
+        self.run("prepare_encoder", recipe, inputs, {"folder": paths.encoder(encoder)}, paths.results, copied=own, **given)
 
     def corpus(self, project: Project, corpus: str) -> None:
         """Fetch and build a corpus, with those that it is made of."""
@@ -118,13 +124,14 @@ class Steps:
             self.corpus(project, other)
         for model, (file, _) in graph.model_files(project, entry).items():
             self.fetch(project, model, [file])
-        inputs = named_inputs(**self._files(project, entry), references=references, parts=parts)
+        inputs, own = named_inputs(**self._files(project, entry), references=references, parts=parts), own_models(entry, project.sources)
+        given: dict[str, Any] = {"own": [*map(str, own)]}
         if entry["kind"] == "evaluation":
             outputs = {f"{part}_rows": project.paths.evaluation(corpus, part) for part in EVALUATION_FILES}
-            self.run("build_evaluation", graph.corpus_recipe(project, corpus), inputs, outputs, project.paths.results)
+            self.run("build_evaluation", graph.corpus_recipe(project, corpus), inputs, outputs, project.paths.results, copied=own, **given)
         else:
             outputs = {"rows": graph.corpus_path(project, corpus)}
-            self.run("build_corpus", graph.corpus_recipe(project, corpus), inputs, outputs, project.paths.results)
+            self.run("build_corpus", graph.corpus_recipe(project, corpus), inputs, outputs, project.paths.results, copied=own, **given)
 
 
 def made(config: Sequence[str], *, encoders: Sequence[str] = (), corpora: Sequence[str] = ()) -> None:

@@ -9,8 +9,9 @@ import crosslign
 from crosslign.config import cells, figures, graph
 from crosslign.config.ancestors import lineage_behind
 from crosslign.config.claims import claim_scores, claims_recipe
-from crosslign.config.catalog import hints_text, local_file, source_kind
+from crosslign.config.catalog import hints_text
 from crosslign.config.load import load_project
+from crosslign.config.project import own_models as own_models_of_filters
 from crosslign.config.mining import (
     calibration_recipe,
     mine_recipe,
@@ -53,6 +54,7 @@ from crosslign.config.settings import own_file, read_settings
 from crosslign.config.targets import covered, target_files, target_names
 from crosslign.config.tokenised import copies, copy_of, key_of
 from crosslign.config.trials import choice_recipe, trials_of
+from crosslign.config.uses import copied_file, own_encoder
 from crosslign.config.versions import job_versions
 from crosslign.files.atomic import in_words
 from crosslign.files.home import name_user, require_plain_path
@@ -77,7 +79,7 @@ from crosslign.paths import (
 )
 from crosslign.provenance.causes import ABSENT
 from crosslign.provenance.reruns import Asked, Reruns
-from crosslign.views.hub_models import hub_models, uses_gpu
+from crosslign.views.hub_models import hub_models, own_models, uses_gpu
 from snakemake.persistence import ParamsChange
 
 IS_MODULE = not workflow.modifier.is_main_snakefile()

@@ -65,6 +65,7 @@ for source in stand_in_sources():
 
 rule prepare_encoder:
     input:
+        own_encoder_of,
         unpack(read(encoder_inputs)),
     output:
         folder=directory(paths.encoder("{encoder}")),
@@ -80,6 +81,7 @@ rule prepare_encoder:
         **versioned("prepare_encoder", encoder_recipe),
         root=lambda w: str(paths.results),
         offline=lambda w: "hub" not in project.encoders[w.encoder],
+        own=lambda w: list(map(str, own_encoder(project, w.encoder))),
     message:
         "Preparing the base encoder {wildcards.encoder}"
     script:
@@ -89,6 +91,7 @@ rule prepare_encoder:
 # A job a share of a large source: one that is killed starts again alone, and goes on behind the shards that it has done.
 rule filter_shards:
     input:
+        own_of_corpus,
         unpack(read(corpus_inputs)),
     output:
         folder=temp(directory(paths.filtered("{corpus}", "{part}"))),
@@ -103,6 +106,7 @@ rule filter_shards:
     params:
         **versioned("filter_shards", share_recipe),
         root=lambda w: str(paths.results),
+        own=lambda w: list(map(str, own_of_corpus(w))),
     message:
         "Filtering part {wildcards.part} of the corpus {wildcards.corpus}"
     script:
@@ -111,6 +115,7 @@ rule filter_shards:
 
 rule build_corpus:
     input:
+        own_of_corpus,
         unpack(read(corpus_inputs, corpus_shares)),
     output:
         **with_lineage(rows=paths.corpus("{corpus}", "{langs}")),
@@ -135,6 +140,7 @@ rule build_corpus:
     params:
         **versioned("build_corpus", corpus_recipe),
         root=lambda w: str(paths.results),
+        own=lambda w: list(map(str, own_of_corpus(w))),
     message:
         "Reading and filtering the corpus {wildcards.corpus}"
     script:
@@ -143,6 +149,7 @@ rule build_corpus:
 
 rule build_evaluation:
     input:
+        own_of_corpus,
         unpack(read(corpus_inputs)),
     output:
         **with_lineage(
@@ -168,6 +175,7 @@ rule build_evaluation:
     params:
         **versioned("build_evaluation", corpus_recipe),
         root=lambda w: str(paths.results),
+        own=lambda w: list(map(str, own_of_corpus(w))),
     message:
         "Building the evaluation corpus {wildcards.corpus}"
     script:

@@ -80,18 +80,29 @@ def priority_of(rule):
 
 
 def own_file_of(wildcards):
-    """The user's own file that a `local` source copies, so that an edited one is copied again; once copied, it may go."""
-    source = project.sources[wildcards.source]
-    if source_kind(source) != "local":
-        return []
-    file = graph.source_file(project, wildcards.source, wildcards.file)
-    own = local_file(source, file)
-    copy = paths.download(wildcards.source, wildcards.file)
-    return [local(str(own))] if own.is_file() or copy.is_file() else []
+    found = copied_file(project, wildcards.source, wildcards.file)
+    return [local(str(file)) for file in found]
+
+
+def own_encoder_of(wildcards):
+    """Files of an encoder of the user's own, so that a changed one is prepared again; once prepared, it may go."""
+    return [local(str(file)) for file in own_encoder(project, wildcards.encoder)]
 
 
 def encoder_recipe(wildcards):
     return graph.encoder_recipe(project, wildcards.encoder)
+
+
+def own_of_corpus(wildcards):
+    """Models of the user's own that a corpus' filters read, so that it is built again by changed ones."""
+    entry = project.corpora[wildcards.corpus]
+    return [local(str(file)) for file in own_models_of_filters(entry, project.sources)]
+
+
+def own_of_view(wildcards):
+    """Files of a translator's models in folders of the user's own."""
+    with ends_in_words():
+        return [local(str(file)) for file in own_models(project.views[wildcards.view])]
 
 
 def corpus_inputs(wildcards):

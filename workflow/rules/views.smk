@@ -26,6 +26,7 @@ rule fetch_model:
 
 rule build_view:
     input:
+        own_of_view,
         unpack(read(view_inputs)),
     output:
         **with_lineage(rows=paths.view("{view}")),
@@ -44,6 +45,7 @@ rule build_view:
         ),
         root=lambda w: str(paths.results),
         translations=str(paths.translations),
+        own=lambda w: list(map(str, own_of_view(w))),
     message:
         "Building the view {wildcards.view}"
     script:

@@ -9,7 +9,7 @@ import itertools
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,7 +31,9 @@ from crosslign.config.mining import (
     vectors_recipe,
 )
 from crosslign.config.project import Project
-from crosslign.errors import InputError
+from crosslign.errors import CrosslignError, InputError
+from crosslign.files.atomic import require_writable
+from crosslign.files.lineage import sidecar_of
 from crosslign.jobs.alone import only_one
 from crosslign.jobs.job import DERIVED
 from crosslign.jobs.leases import visible_gpus
@@ -99,39 +101,59 @@ def mine_files(project: Project, entry: Mapping[str, Any], outputs: Mapping[str,
     for file in itertools.chain.from_iterable(read.values()):
         if not file.is_file():
             raise InputError("file is missing, or not a regular file", where=str(file))
-    require_apart(outputs.values(), itertools.chain.from_iterable(read.values()))
     first = next(iter(outputs.values()))
+    calibration = first.with_name(f"{first.name}.calibration.json") if "plants" in recipe else None
+    written = [*outputs.values(), *filter(None, [calibration])]
+    require_apart(written, itertools.chain.from_iterable(read.values()))
+    for path in written:
+        require_writable(path.parent, sidecar_of(path).name)
     work = first.with_name(f".{first.name}.mining")
     print(f"encoder: {reading(recipe)}", file=sys.stderr, flush=True)
     os.environ["TQDM_DISABLE"] = "1"  # other libraries' bars, before they are loaded; the stages report their own progress
     with only_one(work / "mine"):
         steps = Steps(work)
-        steps.encoder(project, recipe["encoders"][0])
-        calibration = first.with_name(f"{first.name}.calibration.json") if "plants" in recipe else None
-        _mine(project, recipe, read, steps, (written := {"parquet": work / "pairs.parquet", **outputs}), calibration)
+        try:
+            steps.encoder(project, recipe["encoders"][0])
+            texts = _read(recipe, read, steps)
+        except CrosslignError:
+            if not any(place.exists() for place in _encoded(work, read)):  # nothing to go on with
+                shutil.rmtree(work, ignore_errors=True)
+            raise
+        _mine(project, recipe, texts, steps, (given := {"parquet": work / "pairs.parquet", **outputs}), calibration)
     sides = {side: (work / f"{side}.parquet", work / f"{side}.npy") for side in MINED_SIDES}
-    return Mined(recipe, written["parquet"], sides, calibration, work)
+    return Mined(recipe, given["parquet"], sides, calibration, work)
+
+
+def _encoded(work: Path, sides: Iterable[str]) -> list[Path]:
+    """Return where vectors lie, the unfinished ones first."""
+    return [work / "encoding", *(work / f"{side}.npy" for side in sides)]
+
+
+def _read(recipe: Mapping[str, Any], read: Mapping[str, list[Path]], steps: Steps) -> dict[str, Path]:
+    """Read the sentences of each side; return where they lie."""
+    texts = {side: steps.work / f"{side}.parquet" for side in read}
+    for side, rows in texts.items():
+        steps.run("mine_texts", texts_recipe(recipe, side), {"file": read[side]}, {"rows": rows}, steps.work.parent)
+    return texts
 
 
 def _mine(
     project: Project,
     recipe: Mapping[str, Any],
-    read: Mapping[str, list[Path]],
+    texts: Mapping[str, Path],
     steps: Steps,
     outputs: Mapping[str, Path],
     calibration: Path | None,
 ) -> None:
-    """Run the steps of mining."""
+    """Run the steps of mining behind the texts."""
     work, threads, gpu = steps.work, recipe["threads"], {"gpu": min(1, len(visible_gpus(os.environ)))}
     root, encoder = work.parent, project.paths.encoder(recipe["encoders"][0])
     members = {name: str(folder) for name, folder in mined_members(project, recipe).items()}
-    texts = {side: work / f"{side}.parquet" for side in read}
-    vectors = {side: work / f"{side}.npy" for side in texts}
-    for side, rows in texts.items():
-        steps.run("mine_texts", texts_recipe(recipe, side), {"file": read[side]}, {"rows": rows}, root)
+    encoding, *places = _encoded(work, texts)
+    vectors = dict(zip(texts, places, strict=True))
     for side, rows in texts.items():
         given = {"encoder": encoder, "texts": rows}
-        own: dict[str, Any] = {"members": members, "work": str(work / "encoding"), "threads": threads}
+        own: dict[str, Any] = {"members": members, "work": str(encoding), "threads": threads}
         steps.run("mine_embed", vectors_recipe(recipe, side), given, {"matrix": vectors[side]}, root, gpu, **own)
     near, given_texts = {"neighbours": work / "neighbours.safetensors"}, {f"{side}_texts": texts[side] for side in MINED_SIDES}
     own = {side: vectors[side] for side in MINED_SIDES}

@@ -26,6 +26,7 @@ from crosslign.config.targets import GROUPS
 from crosslign.config.uses import why_missing
 from crosslign.console import number_of
 from crosslign.errors import InputError
+from crosslign.files.atomic import require_replaceable
 from crosslign.paths import MINED_SIDES, PLANT_SIDES
 from crosslign.registry import nearest
 
@@ -288,13 +289,25 @@ def side_files(project: Project, recipe: Mapping[str, Any], side: str) -> list[P
     """Return the user's files of one side, in order; a pattern stands for those that it fits, by name, or for itself where there are none.
 
     Relative ones are relative to the project, `~` is the home folder.
+
+    Raises:
+        InputError: the name of one is not UTF-8, as those of lineage are.
     """
     given, found = recipe[side]["file"], []
     for name in [given] if isinstance(given, str) else given:
         path = project.root / Path(name).expanduser()
         fitting = [] if path.exists() else sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
         found += fitting or [path]
+    _require_utf8(found)
     return found
+
+
+def _require_utf8(files: Iterable[Path]) -> None:
+    for file in files:
+        try:
+            str(file).encode()
+        except UnicodeEncodeError as error:
+            raise InputError("the name of a file is not UTF-8", where=ascii(str(file)), do="Rename it, or its folder") from error
 
 
 def _key(side: str) -> str:
@@ -324,11 +337,15 @@ def require_there(project: Project, name: str) -> None:
 
 
 def require_apart(outputs: Iterable[Path], read: Iterable[Path]) -> None:
-    """Check that no output takes the place of a file that is read, or of a folder.
+    """Check that no output takes the place of a file that is read, of a folder, or of what is no file.
 
     Raises:
-        InputError: names the file or folder.
+        InputError: names the file, folder or device, or a name that is not UTF-8.
     """
+    outputs = list(outputs)
+    _require_utf8(outputs)
+    for path in outputs:
+        require_replaceable(path)
     taken = {path.resolve() for path in outputs}
     for folder in filter(Path.is_dir, taken):
         raise InputError("the output is a folder", where=str(folder), do="Name a file in it: -o FILE")

@@ -29,8 +29,16 @@ def filter_corpora(entry: Mapping[str, Any]) -> list[str]:
 
 def filter_models(entry: Mapping[str, Any], sources: Container[str]) -> list[str]:
     """Return the ids of the sources that a corpus' filters take their models from; a model named by its path is of none."""
-    named = [str((options or {}).get("model")) for step in entry.get("filters", []) for options in step.values()]
-    return [model for model in named if model in sources]
+    return [model for model in _models_named(entry) if model in sources]
+
+
+def own_models(entry: Mapping[str, Any], sources: Container[str]) -> list[Path]:
+    """Return the files of the user's own that a corpus' filters take their models from, as far as they are there."""
+    return [Path(model) for model in _models_named(entry) if model not in sources and Path(model).is_file()]
+
+
+def _models_named(entry: Mapping[str, Any]) -> list[str]:
+    return [str((options or {}).get("model")) for step in entry.get("filters", []) for options in step.values()]
 
 
 def without_models(entry: Mapping[str, Any], sources: Container[str]) -> Mapping[str, Any]:

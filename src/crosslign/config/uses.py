@@ -13,6 +13,7 @@ from crosslign.config.project import Project, remembered
 from crosslign.errors import InputError
 from crosslign.files.home import with_home
 from crosslign.files.mirrors import mirrored
+from crosslign.files.own import model_files as files_of_model
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,19 @@ def require_own_files(project: Project, wanted: Iterable[tuple[str, str]]) -> No
 def own_path(project: Project, encoder: str) -> Path:
     """Return where the user's own encoder (`path:`) lies."""
     return with_home(project.encoders[encoder]["path"])
+
+
+def own_encoder(project: Project, encoder: str) -> list[Path]:
+    """Return the files that an encoder of the user's own (`path:`) is made of, as they lie there now; none of any other encoder."""
+    entry = project.encoders[encoder]
+    return files_of_model(own_path(project, encoder), entry.get("format", "transformers_folder")) if "path" in entry else []
+
+
+def copied_file(project: Project, name: str, file_name: str) -> list[Path]:
+    """Return the user's own file that a `local` source copies, so that an edited one is copied again; once copied, it may go."""
+    source, file = project.sources[name], source_file(project, name, file_name)
+    own = local_file(source, file) if source_kind(source) == "local" else None
+    return [own] if own and (own.is_file() or project.paths.download(name, file_name).is_file()) else []
 
 
 def is_there(project: Project, encoder: str) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 from crosslign.corpora.archives import extract_folder, extract_member, member_names
 from crosslign.corpora.fetch import patiently
-from crosslign.corpora.sources._snapshot import MODEL_FILES, snapshot
+from crosslign.corpora.sources._snapshot import snapshot
 from crosslign.encoders.construct import construct_bert
 from crosslign.encoders.formats import FORMATS, Format
 from crosslign.encoders.formats.torch_weights import LARGEST, WEIGHTS
@@ -22,6 +22,7 @@ from crosslign.encoders.soundness import examined
 from crosslign.errors import InputError
 from crosslign.files import atomic_folder, read_json, write_json
 from crosslign.files.home import with_home
+from crosslign.files.own import MODEL_FILES
 
 BERT_CLASSES = {"bert": {"model_type": "bert", "architectures": ["BertModel"]}}
 

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from crosslign.errors import CrosslignError, ResourceError
+from crosslign.errors import CrosslignError, InputError, ResourceError
+from crosslign.files.walk import is_plain, is_there
 
 log = logging.getLogger(__name__)
 
@@ -83,10 +84,12 @@ def disk_problem(error: BaseException, path: Path, written: int = 0) -> Resource
 
 
 def _refused(error: OSError, path: Path) -> ResourceError | None:
-    """Return the error for people where a file went away meanwhile, or a right is lacking."""
+    """Return the error for people where a file went away meanwhile, its name is too long, or a right is lacking."""
     if error.errno == errno.ESTALE:
         why, do = "another machine removed or replaced it on a network disk (stale file handle)", "Run the same command again"
         return ResourceError("the file disappeared", where=str(error.filename or path), why=why, do=do)
+    if error.errno == errno.ENAMETOOLONG:
+        return _unwritable(error, path)
     if error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM):
         return None
     if closed := _closed(error.filename):
@@ -113,7 +116,8 @@ def in_words(error: BaseException) -> CrosslignError | None:
 
 
 def _unwritable(error: OSError, path: Path) -> ResourceError:
-    do = "Check that the folder exists and is writable"
+    shorter = ", or choose a shorter name" if error.errno == errno.ENAMETOOLONG else ""
+    do = f"Check that the folder exists and is writable{shorter}"
     return ResourceError("cannot be written", where=str(path), why=str(error.strerror), do=do)
 
 
@@ -137,13 +141,13 @@ def reserve(path: Path) -> None:
             log.debug("%s: its bytes cannot be reserved here (%s)", path, error.strerror)
 
 
-def require_writable(folder: Path) -> None:
-    """Make a folder and a file in it, and take the file away again.
+def require_writable(folder: Path, name: str = "writable") -> None:
+    """Make a folder and a file in it, called as an unfinished one of that name, and take the file away again.
 
     Raises:
         ResourceError: that cannot be done; better said in the first second than behind a download.
     """
-    probe = Path(folder) / f".writable.{uuid.uuid4().hex[:8]}"
+    probe = Path(folder) / f".{name}.{uuid.uuid4().hex[:8]}.part"
     try:
         probe.parent.mkdir(parents=True, exist_ok=True)
         probe.touch()
@@ -153,12 +157,24 @@ def require_writable(folder: Path) -> None:
         raise problem or ResourceError("cannot be written", where=str(folder), why=str(error.strerror)) from error
 
 
-def _make_room(path: Path) -> None:
-    """Make the folder that a file or folder is to lie in.
+def require_replaceable(path: Path) -> None:
+    """Check that nothing but a file or a folder lies where one is to be written: a rename over a device leaves the machine without it.
 
     Raises:
+        InputError: a device, a pipe or a socket lies there.
+    """
+    if is_there(path) and not is_plain(path):
+        raise InputError("a device, pipe or socket cannot be replaced", where=str(path), do="Name a file as the output")
+
+
+def _make_room(path: Path) -> None:
+    """Make the folder that a file or folder is to lie in, in the place of nothing else than such.
+
+    Raises:
+        InputError: as `require_replaceable`.
         ResourceError: there can be none: something above it is a file, or a folder that takes nothing.
     """
+    require_replaceable(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

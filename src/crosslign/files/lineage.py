@@ -15,6 +15,7 @@ from typing import Any
 
 from crosslign.errors import InputError
 from crosslign.files.checksums import sha256_file, sha256_folder
+from crosslign.files.own import OwnSums
 from crosslign.files.records import mapped, read_json, write_json
 from crosslign.files.surroundings import commit, machine, versions
 from crosslign.files.walk import files_below, passing_gone
@@ -81,7 +82,7 @@ FORMS: Mapping[str, Mapping[str, Any]] = {
 }  # fmt: skip
 """What a lineage file, its artefact and its run have, and of which type."""
 LATER: Mapping[str, Mapping[str, Any]] = {
-    "": {"version": str, "settings": dict, "code": str, "heads": list},
+    "": {"version": str, "settings": dict, "code": str, "heads": list, "own": str},
     "artefact": {},
     "run": {
         "code": str, "earlier_s": NUMBER, "devices": int, "accepted": list, "asked": dict, "read_bytes": NUMBER, "working_bytes": NUMBER,
@@ -221,6 +222,8 @@ class Lineage:
         recipe: the resolved settings that the job was given.
         inputs: files and folders that were read.
         derived: those read that were made of `inputs` alone; they are checked, and not listed.
+        own: files of the user's own that were read and may go afterwards: one checksum of all is noted.
+        own_sum: that checksum, as `own`, once `check_inputs` has read them; nothing where there are none.
         root: `{results}`, which paths are written relative to: `../downloads/...` where scales share a file, and the name alone of what
             lies outside, since equal runs have equal lineage wherever they lie.
         seed: the seed of the job, None where nothing is drawn.
@@ -258,11 +261,13 @@ class Lineage:
     working_bytes: int = 0
     asked: Mapping[str, int] = field(default_factory=dict)
     derived: Sequence[Path] = ()
+    own: Sequence[Path] = ()
     started: float = field(default_factory=time.time)
 
     def __post_init__(self) -> None:
         self._seen = {path: (_stamps(path), _stamps(lineage_path(path))) for path in map(Path, [*self.inputs, *self.derived])}
         self._checksums: dict[Path, str] = {}
+        self.own_sum: dict[str, str] = {}
 
     def input_checksum(self, path: Path) -> str:
         """Return the SHA-256 of an input, read once while its stamps stay what they were when the job began.
@@ -297,6 +302,8 @@ class Lineage:
         """
         for path in self._seen:
             self.input_checksum(path)
+        if self.own:  # of what changes while the job reads it the next run finds another sum
+            self.own_sum = {"own": OwnSums(self.root).of_all(self.own)}
 
     def inherit(self) -> None:
         """Take over licences, the mark of synthetic data and that of beginnings from the lineage of every input."""
@@ -340,6 +347,7 @@ class Lineage:
                 "licences": self.licences,
                 "stand_in": self.stand_in,
                 **({"heads": self.heads} if self.heads else {}),
+                **self.own_sum,
                 "run": {
                     "commit": commit(),
                     "code": self.code,

@@ -138,7 +138,8 @@ def _lineage(rule: str, settings: Paths, given: Paths, threads: int) -> Lineage:
     code = fingerprint(*code_behind(rule, recipe, settings.get("tasks")).values()) if version else ""
     inputs, derived = all_paths(listed(given)), all_paths(given.get(DERIVED, {}))
     settled = beside_recipe(settings, root)
-    return Lineage(rule, recipe, inputs, root, settings.get("seed"), threads, version, settled, code, derived=derived)
+    own = [path for path in map(Path, settings.get("own", ())) if path.is_file()]
+    return Lineage(rule, recipe, inputs, root, settings.get("seed"), threads, version, settled, code, derived=derived, own=own)
 
 
 def perform(

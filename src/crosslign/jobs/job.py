@@ -20,7 +20,7 @@ from typing import Any
 from filelock import Timeout
 
 from crosslign.errors import ResourceError
-from crosslign.files.atomic import disk_problem, in_words
+from crosslign.files.atomic import disk_problem, in_words, require_replaceable
 from crosslign.files.lineage import FOLDERS, Lineage, lineage_path
 from crosslign.files.locks import locked
 from crosslign.files.records import mapped
@@ -145,6 +145,7 @@ class Job:
         counts: dict[str, Any] = {}
         with ExitStack() as held, _by_final_names(temporary, self.outputs):
             for name, final in self.outputs.items():
+                require_replaceable(final)
                 _remove_leftovers(final)
                 temporary[name] = held.enter_context(_folder_beside(final)) / final.name
             yield temporary, counts

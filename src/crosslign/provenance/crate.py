@@ -27,8 +27,8 @@ from crosslign.config.project import Project
 from crosslign.config.yaml_files import load_yaml
 from crosslign.errors import InputError
 from crosslign.files import atomic_folder, atomic_path, read_json
+from crosslign.files.atomic import require_replaceable
 from crosslign.files.lineage import AGAIN, as_written, lineage_path, read_lineage
-from crosslign.files.walk import is_plain
 from crosslign.paths import CATALOG, PUBLISHED, TABLE_FORMATS, origin_files, printed_path, resamples_path
 from crosslign.provenance.artefact_states import require_whole
 from crosslign.provenance.chain import Link, chain
@@ -302,6 +302,7 @@ def _require_place(out: Path) -> None:
         InputError: names it.
         OSError: there can be no such place.
     """
+    require_replaceable(out)
     zipped = out.suffix == ".zip"
     other, what = None, "the file is not a crate, or holds other files"
     if out.is_dir():
@@ -313,7 +314,7 @@ def _require_place(out: Path) -> None:
     elif os.path.lexists(out):
         other = ""
         with suppress(OSError, zipfile.BadZipFile):
-            if zipped and is_plain(out):  # a pipe would be waited for
+            if zipped:
                 with zipfile.ZipFile(out) as archive:
                     other = _not_listed(archive.namelist(), lambda: json.loads(archive.read(METADATA)))
     if other is not None:

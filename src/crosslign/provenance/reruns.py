@@ -6,6 +6,8 @@ Not the time stamps, and not what the workflow engine remembers: a results folde
 from __future__ import annotations
 
 import json
+import os
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,8 +18,8 @@ from crosslign.config.mining import DEFAULTS
 from crosslign.config.versions import raised
 from crosslign.console import number_of
 from crosslign.errors import InputError
-from crosslign.files.checksums import sha256_file
 from crosslign.files.lineage import beside_recipe, is_sidecar, lineage_path, named, read_lineage
+from crosslign.files.own import OwnSums, changed_ns
 from crosslign.files.walk import is_there, passing_gone
 from crosslign.provenance.causes import ABSENT, changed_keys
 
@@ -34,7 +36,7 @@ class Asked:
     Attributes:
         outputs: what it makes, or those of them that are asked about.
         inputs: what it reads.
-        copied: what its one output is a copy of: files that the job itself does not see.
+        copied: files of the user's own that its one output is a copy of, or was made of, and that may go afterwards.
         params: parameters of its rule.
     """
 
@@ -81,7 +83,7 @@ class Reruns:
     """Says of jobs why they would run again; what it has read of files it keeps."""
 
     _read: dict[Path, Mapping[str, Any] | None] = field(default_factory=dict)
-    _hashes: dict[Path, str] = field(default_factory=dict)
+    _hashes: dict[tuple[Path, ...], str] = field(default_factory=dict)
 
     def _lineage(self, path: Path) -> Mapping[str, Any] | None:
         """Return what describes a file or folder; None where nothing does, or nothing that this version can read."""
@@ -92,10 +94,11 @@ class Reruns:
                 self._read[path] = None
         return self._read[path]
 
-    def _hash(self, path: Path) -> str:
-        if path not in self._hashes:
-            self._hashes[path] = sha256_file(path)
-        return self._hashes[path]
+    def _sum(self, root: Path, paths: Sequence[Path]) -> str:
+        key = tuple(paths)
+        if key not in self._hashes:
+            self._hashes[key] = OwnSums(root).of_all(paths)
+        return self._hashes[key]
 
     def described(self, outputs: Iterable[Path]) -> bool:
         """Tell whether lineage can decide: each of a job's outputs that lies there has some, and there is one."""
@@ -112,33 +115,51 @@ class Reruns:
         return list(found)
 
     def _inputs(self, output: Path, lineage: Mapping[str, Any], asked: Asked) -> Iterator[Change]:
-        before = {entry["path"]: entry["sha256"] for entry in lineage["inputs"]}
-        now = {named(path, Path(asked.params["root"])): path for path in sorted(set(asked.inputs))}  # as lineage lists them
-        if gone := sorted(before.keys() - now.keys()):
+        root = Path(asked.params["root"])
+        before, now = defaultdict[str, list[str]](list), defaultdict[str, list[Path]](list)
+        for entry in lineage["inputs"]:
+            before[entry["path"]].append(entry["sha256"])
+        for path in sorted(set(asked.inputs)):  # as lineage lists them; files outside of the results can have the same name
+            now[named(path, root)].append(path)
+        if gone := sorted(name for name in before if len(before[name]) > len(now.get(name, ()))):
             yield f"read {', '.join(gone[:3])}", ABSENT
-        if new := sorted(now.keys() - before.keys()):
+        if new := sorted(name for name in now if len(now[name]) > len(before.get(name, ()))):
             yield ABSENT, f"reads {', '.join(new[:3])}"
         for name in sorted(before.keys() & now.keys()):
-            yield from self._changed(name, now[name], before[name], output)
-        for path in asked.copied:
-            yield from self._changed(str(path), path, lineage["artefact"]["sha256"], output)
+            for path, sha256 in zip(now[name], before[name], strict=False):
+                yield from self._changed(name, path, sha256, output, root)
+        there = [path for path in asked.copied if is_there(path)]
+        if there:
+            noted = str(lineage.get("own") or lineage["artefact"]["sha256"])
+            yield from self._own(os.path.commonpath(there), there, noted, output, root)
 
-    def _changed(self, name: str, path: Path, sha256: str, output: Path) -> Iterator[Change]:
+    def _changed(self, name: str, path: Path, sha256: str, output: Path, root: Path) -> Iterator[Change]:
         """Yield how an input differs from what was read: by its lineage; by its bytes where it is newer, or lineage itself."""
         lineage = self._lineage(path) if is_there(path) else None
+        if lineage is None and not is_sidecar(path):
+            yield from self._own(name, [path], sha256, output, root)
+            return
         found = str(lineage["artefact"]["sha256"]) if lineage else sha256
         with passing_gone():  # the engine itself asks whether it is there
-            if found == sha256 and path.is_file() and (is_sidecar(path) or _newer(path, output)):
+            if found == sha256 and path.is_file() and (is_sidecar(path) or _newer(path.stat().st_mtime_ns, output)):
                 size = path.stat().st_size
                 if lineage and size > LARGEST:
                     found = sha256 if size == lineage["artefact"]["bytes"] else f"of {number_of(size, 'byte')}"
                 else:
-                    found = self._hash(path)
+                    found = self._sum(root, [path])
         if found != sha256:
             yield f"{name} {sha256[:12]}", f"{name} {found[:12]}"
 
+    def _own(self, name: str, paths: Sequence[Path], sha256: str, output: Path, root: Path) -> Iterator[Change]:
+        """Yield how files of the user's own differ from what was read; they are hashed where one of them is newer."""
+        with passing_gone():
+            if all(path.is_file() for path in paths) and any(_newer(changed_ns(path), output) for path in paths):
+                found = self._sum(root, paths)
+                if found != sha256:
+                    yield f"{name} {sha256[:12]}", f"{name} {found[:12]}"
 
-def _newer(path: Path, output: Path) -> bool:
-    """Tell whether a file was written after what was made of it; of an output that was removed since, after its lineage."""
+
+def _newer(changed: int, output: Path) -> bool:
+    """Tell whether a file was changed after what was made of it; of an output that was removed since, after its lineage."""
     made = output if is_there(output) else lineage_path(output)
-    return is_there(made) and path.stat().st_mtime_ns > made.stat().st_mtime_ns
+    return is_there(made) and changed > made.stat().st_mtime_ns

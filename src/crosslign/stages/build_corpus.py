@@ -47,7 +47,7 @@ def own_files(job: Job) -> dict[str, Path]:
 def kept_shards(job: Job, beside: Path, part: int = 1, parts: int = 1) -> Shards:
     """Return what a killed job of the same corpus, or of the same share of it, left beside its output."""
     made_of = [job.lineage.input_checksum(path) for path in sorted(job.lineage.inputs)]
-    identity = {"made_of": made_of, "recipe": job.params["recipe"], "version": job.lineage.version}
+    identity = {"made_of": made_of, "recipe": job.params["recipe"], "version": job.lineage.version, **job.lineage.own_sum}
     return Shards(beside.with_name(f".{beside.name}.shards"), identity, part, parts)
 
 

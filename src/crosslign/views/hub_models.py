@@ -10,6 +10,8 @@ from typing import Any
 
 from crosslign.errors import InputError
 from crosslign.files import atomic_folder
+from crosslign.files.own import MODEL_FILES
+from crosslign.files.walk import files_below
 from crosslign.views import DEFAULT_LANGS, TRANSLATORS
 
 
@@ -56,11 +58,21 @@ def _translators(entry: Mapping[str, Any]) -> Iterable[tuple[Any, Mapping[str, A
     return [(TRANSLATORS.get(name), options or {}) for name, options in entry.get("translator", {}).items()]
 
 
+def _languages(entry: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    return sorted(set(entry.get("langs", DEFAULT_LANGS))), sorted(set(entry.get("targets", ())))
+
+
 def hub_models(entry: Mapping[str, Any]) -> list[HubModel]:
     """Return the models of the hub that a view's entry needs, as its translator says for the view's languages."""
-    langs, targets = sorted(set(entry.get("langs", DEFAULT_LANGS))), sorted(set(entry.get("targets", ())))
     asked = [(translator, options) for translator, options in _translators(entry) if hasattr(translator, "hub_models")]
-    return [model for translator, options in asked for model in translator.hub_models(options, langs, targets)]
+    return [model for translator, options in asked for model in translator.hub_models(options, *_languages(entry))]
+
+
+def own_models(entry: Mapping[str, Any]) -> list[Path]:
+    """Return the files of the folders of this machine that a view's translator takes its models from."""
+    asked = [options for _, options in _translators(entry) if "model" in options]
+    names = [name for options in asked for name in names_of_pairs(options, *_languages(entry)) if is_folder(name)]
+    return [file for name in names for file in files_below(Path(name).expanduser())]
 
 
 def uses_gpu(entry: Mapping[str, Any]) -> bool:
@@ -78,7 +90,7 @@ def fetch_model(model: HubModel, out: Path) -> dict[str, Any]:
         NetworkError: neither the hub's cache nor the hub gave it.
         InputError: it has no safetensors weights.
     """
-    from crosslign.corpora.sources._snapshot import MODEL_FILES, snapshot  # not with each start of Snakemake
+    from crosslign.corpora.sources._snapshot import snapshot  # not with each start of Snakemake
 
     kept = (*MODEL_FILES, ".spm")  # Marian has SentencePiece models under a suffix of their own
     found = snapshot("the translation model", model.name, model.revision, [f"*{suffix}" for suffix in kept])

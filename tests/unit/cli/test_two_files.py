@@ -69,12 +69,53 @@ def test_two_files_become_pairs_beside_the_output_and_encoders_stay_in_the_cache
         (["a.txt", "b.txt", "-o", "../own", "--format", "tsv"], "own: the output is a folder"),
         (["a.txt", "b.txt", "-o", "p.tmx"], "tmx needs both languages"),
         (["a.txt", "b.txt", "-o", "p.tsv", "--dry-run"], "--dry-run: this option is only for an entry of `mine:`"),
+        (["a.txt", "b.txt", "-o", "p", "--format", "moses", "--langs", "../x", "en"], "--langs: not the code of a language; found '../x'"),
+        (["a.txt", "b\udcff.txt", "-o", "p.tsv"], r"b\udcff.txt': the name of a file is not UTF-8"),
+        (["a.txt", "b.txt", "-o", "p\udcff.tsv"], r"p\udcff.tsv': the name of a file is not UTF-8"),
     ],
 )
 def test_what_cannot_be_is_said_before_anything_is_written(folder, capsys, arguments, said):
     assert main(["mine", *arguments]) == 2
     assert said in capsys.readouterr().err
     assert sorted(path.name for path in folder.iterdir()) == ["a.txt", "b.txt"]
+
+
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        ("p" * 230 + ".tsv", "cannot be written; File name too long"),  # with the beginnings and ends of what lies beside it
+        ("p" * 300 + ".tsv", "cannot be written; File name too long"),
+        ("/proc/p.tsv", "/proc: cannot be written"),
+        ("/proc/none/p.tsv", "/proc/none: cannot be written"),
+    ],
+)
+def test_what_cannot_be_written_is_said_before_anything_is_made(folder, capsys, output, said):
+    assert main(["mine", "a.txt", "b.txt", *TINY, "-o", output]) == 4
+    assert said in capsys.readouterr().err
+    assert sorted(path.name for path in folder.iterdir()) == ["a.txt", "b.txt"]
+
+
+@pytest.mark.parametrize("name", ["pipe", "link"])
+def test_what_is_no_file_is_not_replaced_by_an_output(folder, capsys, name):
+    os.mkfifo(folder / "pipe")  # a device takes a system administrator to make
+    (folder / "link").symlink_to("pipe")
+    assert main(["mine", "a.txt", "b.txt", *TINY, "-o", name, "--format", "tsv"]) == 2
+    assert f"{name}: a device, pipe or socket cannot be replaced" in capsys.readouterr().err
+    assert (folder / "pipe").is_fifo()
+
+
+@pytest.mark.parametrize("content", [b"", b"\n \n", b"caf\xe9\n"])
+def test_what_cannot_be_read_leaves_nothing_behind(folder, monkeypatch, content):
+    monkeypatch.setattr("crosslign.steps.Steps.encoder", lambda *_: None)
+    (folder / "b.txt").write_bytes(content)
+    given = ["mine", "a.txt", "b.txt", *TINY, "-o", "q.tsv"]
+    assert main(given) == 2
+    assert sorted(path.name for path in folder.iterdir()) == ["a.txt", "b.txt"]
+    kept = folder / ".q.tsv.mining" / "source.npy"  # of a command that was killed
+    kept.parent.mkdir()
+    kept.write_bytes(b"hours of work")
+    assert main(given) == 2
+    assert kept.exists()
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from crosslign.errors import ResourceError
+from crosslign.errors import InputError, ResourceError
 from crosslign.files import atomic_folder, atomic_path, write_text
 from crosslign.files.atomic import disk_problem
 
@@ -84,3 +84,15 @@ def test_a_source_without_the_right_to_read_it_is_not_taken_for_the_target(tmp_p
     monkeypatch.setattr("crosslign.files.atomic.os.access", lambda path, mode: mode != os.R_OK)
     with pytest.raises(ResourceError, match=r"mine\.de: cannot be read; Permission denied"), atomic_path(tmp_path / "copy"):
         raise PermissionError(errno.EACCES, "Permission denied", str(tmp_path / "mine.de"))
+
+
+@pytest.mark.parametrize("write", [atomic_path, atomic_folder])
+def test_nothing_but_a_file_or_a_folder_is_replaced(tmp_path, write):
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    for place in (pipe, link):
+        with pytest.raises(InputError, match="a device, pipe or socket cannot be replaced"), write(place):
+            pytest.fail("it was written")
+    assert pipe.is_fifo()
+    assert link.is_symlink()

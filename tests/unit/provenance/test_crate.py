@@ -130,6 +130,9 @@ def test_a_crate_takes_the_place_of_a_crate_and_of_nothing_else(project, tmp_pat
     with pytest.raises(InputError, match="has other content"):
         write_crate(project, "t", tmp_path / "own")
     assert (tmp_path / "own" / "thesis.tex").exists()
+    os.mkfifo(tmp_path / "pipe.zip")  # it was waited on for ever
+    with pytest.raises(InputError, match="a device, pipe or socket cannot be replaced"):
+        write_crate(project, "t", tmp_path / "pipe.zip")
     (tmp_path / "crate" / "results" / "notes.txt").write_text("read this first")
     with pytest.raises(InputError, match="other content"):
         write_crate(project, "t", tmp_path / "crate")

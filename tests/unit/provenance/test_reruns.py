@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from crosslign.config.entry_keys import TRAIN_DEFAULTS
-from crosslign.files import read_json, write_json
+from crosslign.files import own, read_json, write_json
 from crosslign.files.lineage import Lineage, lineage_path
 from crosslign.provenance import reruns as module
 from crosslign.provenance.reruns import Asked, Reruns
@@ -183,3 +183,36 @@ def test_what_was_removed_after_its_last_use_is_known_by_its_lineage(small):
     assert Reruns().described([matrix])
     assert small.why(asked) == []
     assert small.why(replace(asked, params={**asked.params, "version": "embed@2"})) == [("embed@1", "embed@2")]
+
+
+def test_files_of_one_name_in_several_folders_are_compared_one_by_one(small, tmp_path):
+    files = [tmp_path / year / "news.txt" for year in ("2023", "2024")]
+    for file in files:
+        file.parent.mkdir()
+        file.write_text(file.parent.name)
+    texts = small.results / "texts"
+    texts.write_text("texts")
+    Lineage("mine_texts", {}, files, small.results).write(texts, "texts")
+    asked = Asked([texts], files, [], {"recipe": {}, "root": str(small.results)})
+    assert small.why(asked) == []
+    for file in files:
+        before = file.read_text()
+        file.write_text("edited")
+        os.utime(file, (4e9, 4e9))
+        assert [change[0].split()[0] for change in small.why(asked)] == ["news.txt"]
+        file.write_text(before)
+    assert small.why(replace(asked, inputs=files[:1])) == [("read news.txt", "(absent)")]
+    assert small.why(replace(asked, inputs=[*files, small.own]))[0] == ("(absent)", "reads mine.tsv")
+
+
+def test_a_file_that_another_was_moved_over_is_hashed_whatever_its_time_says(small):
+    other = small.own.with_name("other")
+    other.write_text("other one")
+    other.replace(small.own)
+    for path in (small.own, small.system):
+        os.utime(path, (0, 0))
+    assert [change[0].split()[0] for change in small.why()] == ["mine.tsv"]
+    link = small.own.with_name("link")
+    small.own.rename(small.own.with_name("target"))
+    link.symlink_to("target")
+    assert own.changed_ns(link) >= link.lstat().st_ctime_ns

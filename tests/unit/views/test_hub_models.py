@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from crosslign.errors import InputError, NetworkError
-from crosslign.views.hub_models import HubModel, fetch_model, hub_models, uses_gpu
+from crosslign.views.hub_models import HubModel, fetch_model, hub_models, own_models, uses_gpu
 
 MARIAN = "Helsinki-NLP/opus-mt-{source}-{target}"
 
@@ -28,10 +28,20 @@ def test_a_folder_is_fetched_from_nowhere(engine, tmp_path):
         assert hub_models({"targets": ["de"], "translator": {engine: {"model": place}}}) == []
 
 
+@pytest.mark.parametrize("engine", ["transformers", "ctranslate2"])
+def test_a_folder_is_part_of_what_a_view_is_made_of(engine, tmp_path):
+    for pair in ("en-de", "de-en", "en-fr"):
+        (tmp_path / pair).mkdir()
+        (tmp_path / pair / "source.spm").write_text(pair)
+    entry = {"langs": ["de", "en"], "targets": ["de", "en"], "translator": {engine: {"model": f"{tmp_path}/{{source}}-{{target}}"}}}
+    assert own_models(entry) == [tmp_path / "de-en" / "source.spm", tmp_path / "en-de" / "source.spm"]
+    assert own_models({**entry, "translator": {engine: {"model": MARIAN}}}) == []
+
+
 def test_views_without_such_a_translator_need_nothing():
     for translator in ({"apertium": {}}, {"provided": {"corpora": ["a"]}}):
         entry = {"targets": ["de"], "translator": translator}
-        assert hub_models(entry) == []
+        assert hub_models(entry) == own_models(entry) == []
         assert not uses_gpu(entry)
     assert hub_models({"builder": "code_switch"}) == []
 

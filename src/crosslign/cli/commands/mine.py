@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -78,6 +79,8 @@ OUTPUT = Path("pairs.tsv")
 """Pairs of two files, where no other output is named."""
 OF_FILES = {"encoder": "system", "langs": "lang", "columns": "column", "split": "split", "threads": "threads"}
 """Options of two files alone, and the key of an entry that says the same."""
+LANG = re.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,34}")
+"""Code of a language, part of a file's name in `moses` and an attribute in TMX."""
 OF_ENTRY = ("cores", "profile", "dry_run")
 """Options of an entry alone."""
 ENDINGS = {".tsv": "tsv", ".parquet": "parquet", ".tmx": "tmx"}
@@ -212,6 +215,11 @@ class Mine:
                 "an existing file that no mining wrote would be overwritten", where=str(OUTPUT), do="Choose another output: -o FILE"
             )
         langs = args.langs or ["und", "und"]
+        for lang in langs:
+            if not LANG.fullmatch(lang):
+                raise InputError(
+                    "not the code of a language", where="--langs", why=f"found {lang!r}", do="Write, for example, --langs de en"
+                )
         sides: dict[str, dict[str, Any]] = {
             side: {"file": str(Path(name).absolute()), "lang": lang}
             for side, name, lang in zip(MINED_SIDES, args.names, langs, strict=True)
@@ -277,8 +285,8 @@ class Mine:
         others = output_files(args.output.absolute(), args.format, langs) if args.output else {}
         read = [file for side in sides_of(recipe) for file in side_files(project, recipe, side)]
         require_apart(others.values(), [*read, project.paths.mined(name, "parquet")])
-        for folder in {output.parent for output in others.values()} if not args.dry_run else ():
-            require_writable(folder)
+        for output in others.values() if not args.dry_run else ():
+            require_writable(output.parent, output.name)
         # A profile for a cluster brings a configuration of its own, which a file that is named here takes the place of.
         file = args.configfile or own_file(args.directory, args.directory)
         command = [sys.executable, "-m", "snakemake", name, "--cores", args.cores or "all", "--configfile", str(file.resolve())]

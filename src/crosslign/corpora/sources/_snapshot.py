@@ -16,8 +16,6 @@ from crosslign.corpora.sources._network import BusyError, TransientError, is_off
 from crosslign.errors import InputError, NetworkError
 from crosslign.files.checksums import sha256_file
 
-MODEL_FILES = (".json", ".txt", ".safetensors", ".model", ".md", ".vocab", ".bpe")
-"""Files of a model's folder that are kept: no pickles, no code, no other framework's weights."""
 SHORT = re.compile(r"[0-9a-f]{7,39}")
 """The beginning of a commit's name, where nobody has the whole one."""
 NO_HUB = "missing the 'X-Repo-Commit' header"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from crosslign.corpora.sources._snapshot import MODEL_FILES
 from crosslign.encoders.formats import FORMATS
 from crosslign.errors import InputError
+from crosslign.files.own import model_files
 
 
 @FORMATS.register(version=1)
@@ -24,11 +24,10 @@ def convert(source: Path, dest: Path) -> None:
             why="it is a file, or does not exist",
             do="Set its `format:`, or name the folder that contains it",
         )
-    for file in sorted([*source.glob("*"), *source.glob("[0-9]_*/*")]):
-        if file.is_file() and file.suffix in MODEL_FILES:
-            target = dest / file.relative_to(source)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(file, target)
+    for file in model_files(source):
+        target = dest / file.relative_to(source)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, target)
     if not list(dest.glob("*.safetensors")):
         raise InputError(
             "the model has no safetensors weights",
