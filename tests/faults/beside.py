@@ -26,7 +26,10 @@ TAIL = ("count_rows", "make_table", "draw_figure", "measure_overlap", "write_ove
 """Rules of the jobs that come last, when others still write."""
 SLOW = ("plan", "snakemake -n")
 """Commands that start Snakemake: they run a tenth as often."""
-LOOKING = ("verify", "diff, damaged before", "status", "card", "explain", "crate", "mteb", "plan --files", "plan", "snakemake -n")
+LOOKING = (
+    "verify", "diff, damaged before", "status", "card", "push", "explain", "crate", "mteb", "coverage", "claims", "plan --files", "plan",
+    "snakemake -n",
+)  # fmt: skip
 """Commands of `fuzz` that may run beside a workflow; those that take away or take over are for its end."""
 HALF = b'{"artefact": {"path": "'
 

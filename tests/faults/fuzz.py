@@ -104,6 +104,8 @@ def tries(kept: Path, finished: Finished) -> dict[str, Try]:
         "crate": Try(["crate", table.stem, "--out", "{out}/crate", *place], keeps_all),
         "mteb": Try(["mteb", results, "{out}/mteb", *place], keeps_all),
         "coverage": Try(["coverage", *place, "papers=[faults, msimcse]"], keeps_all),
+        "claims": Try(["claims", *place, "papers=[faults, msimcse]"], keeps_all),
+        "push": Try(["push", run, "lab/tried", "--dry-run", *place], keeps_all),
         "list": Try(["list", "corpora", *place], keeps_all),
         "doctor": Try(["doctor", *place], keeps_all),
         "plan --files": Try(["plan", "--files", *place], keeps_all),
