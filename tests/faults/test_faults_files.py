@@ -148,10 +148,6 @@ def test_f11_a_file_that_may_not_be_read_is_named_by_its_job(nobody, tmp_path):
 CLOSED = {
     "config/papers": ["-m", "snakemake", "-n", "--cores", "1"],
     "config": ["-c", "from crosslign.cli.main import main; import sys; sys.exit(main(['plan', '--files']))"],
-    "results/mini/scores": [
-        "-c",
-        "from crosslign.cli.main import main; import sys; sys.exit(main(['verify', '--discard', 'results/mini']))",
-    ],
 }
 
 
@@ -166,6 +162,20 @@ def test_f11_a_folder_of_another_user_is_named_in_one_line(copy, nobody, folder)
     assert (done.returncode, "Traceback" in done.stderr) == (4, False)
     assert said.startswith("error: ")
     assert f"{folder}: cannot be read; Permission denied. Change its permissions, or ask its owner to" in said
+    assert before <= set(copy.folder.rglob("*"))
+
+
+def test_f11_scores_of_another_user_stay_and_are_named_by_discard(copy, nobody):
+    before = set(copy.folder.rglob("*"))
+    scores = copy.results / "scores"
+    scores.chmod(0o400)
+    call = f"import sys; from crosslign.cli.main import main; sys.exit(main(['verify', '--discard', {str(copy.results)!r}]))"
+    command = [*nobody, sys.executable, "-c", call]
+    done = subprocess.run(command, cwd=copy.folder, env=copy.environment(), capture_output=True, text=True, check=False)
+    scores.chmod(0o755)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "cannot be read, and stays: scores/F-A-s42 (Permission denied)" in done.stdout.splitlines()
+    assert "discarded: " not in done.stdout
     assert before <= set(copy.folder.rglob("*"))
 
 

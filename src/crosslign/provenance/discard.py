@@ -12,7 +12,7 @@ from crosslign.errors import InputError
 from crosslign.files.lineage import sidecars_of
 from crosslign.files.walk import is_there, passing_gone
 from crosslign.paths import SHARED
-from crosslign.provenance.artefact_states import STALE, STRAY, TOUCHED, artefacts, is_stray, read_described
+from crosslign.provenance.artefact_states import STALE, STRAY, TOUCHED, UNREAD, Finding, artefacts, is_stray, read_described
 from crosslign.provenance.cell_states import cells
 
 DISCARDED = ".discarded"
@@ -21,14 +21,14 @@ ENDS = ("", ".lineage.json")
 """An artefact and what describes it; a folder has that inside."""
 
 
-def discard(results: Path, project: Path = Path()) -> list[str]:
+def discard(results: Path, project: Path = Path()) -> tuple[list[str], list[Finding]]:
     """Take away what is stale or was touched by hand, and all that was made of it, with its lineage: the next run makes it again.
 
     Files move to `<results>/.discarded/<number>/`, a new number each time; nothing is lost. Time stamps play no part: what is taken away
     is what its hashes refute.
 
     Returns:
-        the paths, relative to the results; those of downloads absolute.
+        the paths, relative to the results, those of downloads absolute; and what stays because it cannot be read.
 
     Raises:
         InputError: there are no results, or what is discarded has no place.
@@ -49,7 +49,7 @@ def discard(results: Path, project: Path = Path()) -> list[str]:
             with passing_gone():  # a job or a person takes it this moment
                 if is_there(file):
                     shutil.move(file, f"{target}{end}")  # downloads may lie on another disk
-    return gone
+    return gone, [finding for finding in found if finding.state == UNREAD]
 
 
 def _new_place(results: Path) -> Path:

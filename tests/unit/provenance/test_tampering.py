@@ -84,7 +84,7 @@ def test_a_file_of_the_user_s_own_is_named_and_never_taken_away(results, tmp_pat
     Lineage("rule", {"file": str(own)}, [own], results).write(results / "corpora/c.parquet", "corpus")
     own.write_text("changed")
     assert any(line.startswith("touched by hand: ") and "mine.tsv" in line for line in verify(results)[0].splitlines())
-    gone = discard(results, own.parent)
+    gone = discard(results, own.parent)[0]
     assert "corpora/c.parquet" in gone
     assert own.read_text() == "changed"
     assert not any("mine.tsv" in path for path in gone)
@@ -93,7 +93,7 @@ def test_a_file_of_the_user_s_own_is_named_and_never_taken_away(results, tmp_pat
 def test_a_download_on_another_disk_is_taken_away_too(results, monkeypatch):
     monkeypatch.setattr("os.rename", lambda *_: (_ for _ in ()).throw(OSError(errno.EXDEV, "Invalid cross-device link")))
     (results / "corpora/c.parquet").write_text("other")
-    assert "corpora/c.parquet" in discard(results)
+    assert "corpora/c.parquet" in discard(results)[0]
     assert (results / ".discarded/1/corpora/c.parquet").read_text() == "other"
 
 
@@ -102,7 +102,7 @@ def test_what_is_taken_away_twice_is_kept_twice(results):
         (results / "corpora/c.parquet").write_text(text)
         Lineage("rule", {}, [], results).write(results / "corpora/c.parquet", "corpus")
         (results / "corpora/c.parquet").write_text(f"{text}, changed by hand")
-        assert "corpora/c.parquet" in discard(results)
+        assert "corpora/c.parquet" in discard(results)[0]
         assert (results / f".discarded/{number}/corpora/c.parquet").read_text() == f"{text}, changed by hand"
     assert (results / ".discarded/1/corpora/c.parquet").read_text() == "first, changed by hand"
 
@@ -130,7 +130,7 @@ def test_a_stray_lineage_of_a_folder_takes_nothing_with_it(results, place, conte
     """It lies where no folder has lineage: unreadable, or a copy of another's."""
     (results / place).write_text(content or (results / "systems/A-s1/lineage.json").read_text())
     assert f"touched by hand: {place} " in verify(results)[0]
-    assert discard(results) == [place]
+    assert discard(results)[0] == [place]
     assert (results / "tables/t.csv").exists()
     assert verify(results)[1]
 
@@ -140,7 +140,7 @@ def test_one_unreadable_table_takes_no_other_with_it(results):
         (results / f"tables/other.csv{end}").write_bytes((results / f"tables/t.csv{end}").read_bytes())
     Lineage("rule", TABLE, [results / SCORE], results).write(results / "tables/other.csv", "kind")
     (results / "tables/t.csv.lineage.json").write_text("{")
-    assert discard(results) == ["tables/t.csv"]
+    assert discard(results)[0] == ["tables/t.csv"]
     assert (results / "tables/other.csv").exists()
 
 
@@ -148,7 +148,7 @@ def test_one_unreadable_table_takes_no_other_with_it(results):
 def test_a_persons_file_of_an_odd_name_is_named_and_moved_as_it_is(results, name):
     (results / "tables").mkdir(exist_ok=True)
     (results / "tables" / name).write_text("notes")
-    assert discard(results) == [f"tables/{name}"]
+    assert discard(results)[0] == [f"tables/{name}"]
     assert (results / ".discarded" / "1" / "tables" / name).read_text() == "notes"
 
 
@@ -216,7 +216,7 @@ def test_an_input_without_lineage_is_not_read_without_end(results, monkeypatch, 
     text, whole = verify(results)
     assert not whole
     assert said in text
-    assert (SCORE in discard(results)) == (read_bytes is not None)
+    assert (SCORE in discard(results)[0]) == (read_bytes is not None)
     big.unlink()
 
 

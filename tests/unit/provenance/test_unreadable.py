@@ -50,7 +50,10 @@ def test_what_cannot_be_read_is_said_to_be_so_and_stays_with_all_made_of_it(resu
         assert f"({os.strerror(number)})" in out
         assert "touched by hand: " not in out
         assert "stale: " not in out
-        assert main(["verify", str(results), "--discard"]) == 0
+        assert main(["verify", str(results), "--discard"]) == 1
+        discarded = capsys.readouterr().out
+        assert discarded.startswith("nothing to discard\n")
+        assert f"cannot be read, and stays: {said}" in discarded
         assert main(["verify", str(results), "--settle"]) == 0
     assert sorted(results.rglob("*")) == before
     assert verify(results)[1]
@@ -64,7 +67,7 @@ def test_a_closed_file_of_the_user_s_own_refutes_nothing(results, monkeypatch, t
     text, whole = verify(results, own.parent)
     assert not whole
     assert any(line.startswith("cannot be read: ") and "mine.tsv" in line for line in text.splitlines())
-    assert CORPUS not in discard(results, own.parent)
+    assert CORPUS not in discard(results, own.parent)[0]
 
 
 @pytest.mark.parametrize("number", [errno.EPERM, errno.EACCES, errno.EROFS])

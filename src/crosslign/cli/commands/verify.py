@@ -8,6 +8,7 @@ from pathlib import Path
 from crosslign.cli import COMMANDS
 from crosslign.cli.project import project_arguments, results_folder
 from crosslign.console import number_of
+from crosslign.errors import printable
 
 
 @COMMANDS.register()
@@ -31,16 +32,17 @@ class Verify:
         )
 
     def run(self, args: Namespace) -> int:
-        """Print the state; 0 when everything is whole, 1 otherwise."""
+        """Print the state; 0 when everything is whole, 1 otherwise; of what is taken away 1 where something cannot be read."""
         from crosslign.provenance.discard import discard
         from crosslign.provenance.settle import settle
         from crosslign.provenance.verify import verify
 
         results = results_folder(args)
         if args.discard:
-            gone = discard(results, args.directory)
-            print("\n".join([f"discarded: {path}" for path in gone] or ["nothing to discard"]))
-            return 0
+            gone, closed = discard(results, args.directory)
+            stays = [printable(f"{finding.state}, and stays: {finding.path} ({finding.why})") for finding in closed]
+            print("\n".join([*([f"discarded: {path}" for path in gone] or ["nothing to discard"]), *stays]))
+            return 1 if closed else 0
         if args.settle:
             number, taken = settle(results)
             lines = [f"{count} accepted: {change}" for change, count in taken.items()]
