@@ -1,4 +1,4 @@
-"""What `make gpu` measured, as a page for docs/results.md: `python benchmarks/gpu_page.py` prints it.
+"""What `make gpu` measured, as a page for docs/archive/measurements.md: `python benchmarks/gpu_page.py` prints it.
 
 Reads the lines that the scripts of benchmarks/on_gpu.sh print. What was not measured is left out; what failed is named.
 """

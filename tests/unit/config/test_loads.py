@@ -50,7 +50,7 @@ BUCC_SENTENCES = 2_657_541
 @pytest.mark.parametrize(
     ("encoder", "gpus", "seconds"),
     [
-        ("xlm-r", 1, 1 / 1742),  # float32 on one H200 (docs/results.md)
+        ("xlm-r", 1, 1 / 1742),  # float32 on one H200 (docs/archive/measurements.md)
         ("me5_small", 0, 95 / 10_417),  # float32 on two cores, all of their time (docs/calibration.md)
     ],
 )
