@@ -15,8 +15,8 @@ from crosslign.files.checksums import sha256_file, sha256_text
 from crosslign.files.records import read_mapping, write_json
 from crosslign.files.walk import files_below
 
-MODEL_FILES = (".json", ".txt", ".safetensors", ".model", ".md", ".vocab", ".bpe")
-"""Files of a model's folder that are kept: no pickles, no code, no other framework's weights."""
+MODEL_FILES = (".json", ".txt", ".safetensors", ".model", ".spm", ".md", ".vocab", ".bpe")
+"""Files of a model's folder that are kept: no pickles, no code, no other framework's weights. Marian's SentencePiece ends in `.spm`."""
 KEPT = ".own-checksums.json"
 """Where checksums are remembered, in a folder of results."""
 SMALL = 1_000_000

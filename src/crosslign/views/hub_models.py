@@ -92,8 +92,7 @@ def fetch_model(model: HubModel, out: Path) -> dict[str, Any]:
     """
     from crosslign.corpora.sources._snapshot import snapshot  # not with each start of Snakemake
 
-    kept = (*MODEL_FILES, ".spm")  # Marian has SentencePiece models under a suffix of their own
-    found = snapshot("the translation model", model.name, model.revision, [f"*{suffix}" for suffix in kept])
+    found = snapshot("the translation model", model.name, model.revision, [f"*{suffix}" for suffix in MODEL_FILES])
     if not list(found.glob("*.safetensors")):
         raise InputError(
             f"the model {model.name!r} has no safetensors weights",
@@ -102,7 +101,7 @@ def fetch_model(model: HubModel, out: Path) -> dict[str, Any]:
         )
     with atomic_folder(out) as temporary:
         for file in sorted(found.iterdir()):
-            if file.is_file() and file.suffix in kept:
+            if file.is_file() and file.suffix in MODEL_FILES:
                 shutil.copyfile(file, temporary / file.name)
         size = sum(file.stat().st_size for file in temporary.iterdir())
     return {"commit": found.name, "bytes": size, "licence": _licence(found / "README.md")}

@@ -223,14 +223,20 @@ def test_a_fetched_model_is_read_from_its_folder_without_the_hub(folder, engine,
         TRANSLATORS.get(engine)(TranslatorSetting("v", ["en"], ["de"], {}), **options).translate(TEXTS, "en", "de")
 
 
-def test_translations_hang_on_the_weights_of_each_pairs_folder(tmp_path):
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [("model.safetensors", True), ("source.spm", True), ("generation_config.json", True), ("vocab.json", True), ("README.md", False)],
+)
+@pytest.mark.parametrize("revision", [None, "main"])
+def test_kept_translations_depend_on_all_that_the_model_of_a_pair_is_read_from(tmp_path, name, counts, revision):
+    (tmp_path / "mt-en-de").mkdir()
+    (tmp_path / "mt-en-de" / "model.safetensors").write_bytes(b"weights")
     identities = []
-    for weights in (b"a", b"b"):
-        (tmp_path / "mt-en-de").mkdir(exist_ok=True)
-        (tmp_path / "mt-en-de" / "model.safetensors").write_bytes(weights)
-        identities.append(translator(tmp_path / "mt-{source}-{target}").identity["revision"])
+    for content in (b"a", b"b"):
+        (tmp_path / "mt-en-de" / name).write_bytes(content)
+        identities.append(translator(tmp_path / "mt-{source}-{target}", revision=revision).identity["revision"])
     assert None not in identities
-    assert identities[0] != identities[1]
+    assert (identities[0] != identities[1]) == counts
 
 
 def test_a_folder_of_the_home_is_found_and_other_braces_are_letters(folder, tmp_path, monkeypatch):

@@ -52,7 +52,7 @@ class Ctranslate2(Transformers):
     Args:
         setting: the view.
         model: hub id or folder; `{source}` and `{target}` stand for the codes of the languages.
-        revision: commit or branch; part of what kept translations depend on.
+        revision: commit or branch of the hub. Kept translations depend on the files themselves: a branch moves.
         codes: the model's names for languages, if they differ from ours.
         beam: beams of the search; 1 is greedy.
         batch_tokens: limit of sentences × length of the longest × beams.

@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 from crosslign.corpora.sources._network import is_offline
 from crosslign.errors import InputError, NetworkError, ResourceError
-from crosslign.files import sha256_file
+from crosslign.files import sha256_file, sha256_text
+from crosslign.files.own import model_files
 from crosslign.files.safetensors_only import require_safetensors
 from crosslign.memory import is_out_of_memory
 from crosslign.options import AtLeastTwo, Positive
@@ -28,7 +29,7 @@ class Transformers:
         setting: the view.
         model: hub id or folder; `{source}` and `{target}` stand for the codes of the languages
             (`Helsinki-NLP/opus-mt-{source}-{target}`).
-        revision: commit or branch; part of what kept translations depend on.
+        revision: commit or branch of the hub. Kept translations depend on the files themselves: a branch moves.
         codes: the model's names for languages, if they differ from ours (`{en: eng_Latn, de: deu_Latn}` for NLLB).
         beam: beams of the search; 1 is greedy.
         batch_tokens: limit of sentences × length of the longest × beams.
@@ -66,7 +67,7 @@ class Transformers:
             "engine": "transformers",
             "version": importlib.metadata.version("transformers"),
             "model": model,
-            "revision": revision or _weights_hash(folders),
+            "revision": _model_hash(folders) or revision,
             "codes": dict(sorted(self._codes.items())),
             "beam": beam,
             "max_length": max_length,
@@ -214,7 +215,7 @@ class Transformers:
         )
 
 
-def _weights_hash(folders: Sequence[Path]) -> str | None:
-    """Return a hash of the weights in folders; None where there are none, as for a hub id."""
-    weights = [path for folder in folders if folder.is_dir() for path in sorted(folder.glob("*.safetensors"))]
-    return "-".join(sha256_file(path)[:16] for path in weights) or None
+def _model_hash(folders: Sequence[Path]) -> str | None:
+    """Return a hash of all that models are read from: weights, tokenizer, settings; None where there are none, as for a hub id."""
+    read = [file for folder in folders if folder.is_dir() for file in model_files(folder) if file.suffix != ".md"]
+    return sha256_text("".join(f"{file.name} {sha256_file(file)}\n" for file in read)) if read else None
