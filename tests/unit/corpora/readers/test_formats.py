@@ -92,7 +92,7 @@ def test_moses_of_opus(tmp_path, rows):
 
 def test_moses_sides_by_name(tmp_path, rows):
     (tmp_path / "NEU_en.txt").write_text("one\n")
-    (tmp_path / "NEU_cn.txt").write_text("一\n")
+    (tmp_path / "NEU_cn.txt").write_text("一\n", encoding="utf-8")
     files = {name: tmp_path / name for name in ("NEU_en.txt", "NEU_cn.txt")}
     found = rows("moses", files, ["en", "zh"], sides={"en": "NEU_en.txt", "zh": "NEU_cn.txt"})
     assert [(row["a_lang"], row["a_text"], row["b_lang"], row["b_text"]) for row in found] == [("en", "one", "zh", "一")]
@@ -106,7 +106,7 @@ def test_json_lines(tmp_path, rows):
         {"gold_label": "neutral", "sentence1": "G\u2028g", "sentence2": "H", "meta": {"n": 4}},
     ]
     path = tmp_path / "a.jsonl"
-    path.write_text("\n".join(json.dumps(record, ensure_ascii=False) for record in records))
+    path.write_text("\n".join(json.dumps(record, ensure_ascii=False) for record in records), encoding="utf-8")
     options = {"columns": {"sentence1": "a_text", "sentence2": "b_text", "gold_label": "label", "meta.n": "group"}}
     labels = {"entailment": 0, "neutral": 1}
     found = rows("json_lines", {"a.jsonl": path}, ["en"], labels=labels, skip={"gold_label": ["-"]}, skip_empty=True, **options)

@@ -89,7 +89,8 @@ def test_a_manifest_without_its_columns_is_named(mirror, tmp_path):
 
 def test_a_line_without_a_hash_stands_for_no_file(mirror, tmp_path):
     """It was taken for every file whose hash the catalog does not know."""
-    (mirror / "MANIFEST.csv").write_text("\ufeffpath,bytes,sha256\nelsewhere/other name.txt,8,\nelsewhere/other name.txt\n,,\n")
+    listed = "\ufeffpath,bytes,sha256\nelsewhere/other name.txt,8,\nelsewhere/other name.txt\n,,\n"
+    (mirror / "MANIFEST.csv").write_text(listed, encoding="utf-8")
     (mirror / "demo").mkdir()
     (mirror / "demo" / "a.txt").write_bytes(b"x")
     fetch_file("demo", DEAD, {"name": "a.txt"}, tmp_path / "a.txt", [mirror])

@@ -90,7 +90,9 @@ class Hub(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def said(tmp_path_factory):
-    """What came of each repository: text and nothing, or an error's kind and words."""
+    """What came of each repository: text and nothing, or an error's kind and words; asked again where tests come in another order."""
+    Hub.tokens.clear()
+    Hub.torn.clear()
     server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
     folder = tmp_path_factory.mktemp("hub")
