@@ -44,7 +44,7 @@ def test_a_card_says_what_the_run_was_made_of(run):
     folder, examples = run
     write_cards(RECIPE, folder, KNOWN, examples)
     assert sorted(str(p.relative_to(folder)) for p in folder.rglob("README.md")) == ["best/main/README.md", "last/main/README.md"]
-    card = (folder / "best" / "main" / "README.md").read_text()
+    card = (folder / "best" / "main" / "README.md").read_text(encoding="utf-8")
     _, front, body = card.split("---\n", 2)
     found = YAML(typ="safe").load(front)
     assert found["language"] == ["de", "en"]
@@ -61,7 +61,7 @@ def test_a_card_says_what_the_run_was_made_of(run):
         "CITATION.cff",
     ):
         assert text in body, text
-    assert "Chosen at" not in (folder / "last" / "main" / "README.md").read_text()
+    assert "Chosen at" not in (folder / "last" / "main" / "README.md").read_text(encoding="utf-8")
     assert "Collapsed" not in card
 
 

@@ -138,10 +138,10 @@ def test_the_ledger_is_written_in_three_forms_with_links_to_lineage(compared, tm
     out = {form: tmp_path / f"claims.{form}" for form in ("md", "csv", "html")}
     counts = build_claims({"claims": [claim], "tables": {}, "title": "T"}, tmp_path, tmp_path, out)
     assert counts == {"supported": 1}
-    (row,) = csv.DictReader(io.StringIO(out["csv"].read_text()))
+    (row,) = csv.DictReader(io.StringIO(out["csv"].read_text(encoding="utf-8")))
     assert (row["verdict"], row["better"], float(row["published"])) == ("supported", "a", 2.5)
-    assert "54.0 and 50.0: +4.0 [+1." in out["md"].read_text()
-    page = out["html"].read_text()
+    assert "54.0 and 50.0: +4.0 [+1." in out["md"].read_text(encoding="utf-8")
+    page = out["html"].read_text(encoding="utf-8")
     assert 'href="scores/a0.json.lineage.json"' in page
     assert "A &lt;beats&gt; B.</td><td>supported" in page
     assert "Refuted: it lies below zero" in page  # what the verdicts mean

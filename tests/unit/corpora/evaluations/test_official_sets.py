@@ -19,7 +19,7 @@ def write(folder, **files):
     for key, text in files.items():
         name = key.replace("__", "-").replace("_DOT_", ".")
         paths[name] = folder / name
-        paths[name].write_text(text)
+        paths[name].write_text(text, encoding="utf-8")
     return paths
 
 
@@ -227,7 +227,7 @@ def bucc_archive(path, members):
 
 def bucc_files(folder, members):
     for name, text in members.items():
-        (folder / name).write_text(text)
+        (folder / name).write_text(text, encoding="utf-8")
     return {name: folder / name for name in members}
 
 

@@ -185,7 +185,7 @@ OUTSIDE = '<!DOCTYPE tmx [<!ENTITY x SYSTEM "file:///etc/passwd">]><tmx><body/><
     ],
 )
 def test_tmx_mistakes(tmp_path, rows, text, message):
-    (tmp_path / "a.tmx").write_text(text)
+    (tmp_path / "a.tmx").write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=rf"a\.tmx:\d+: .*{message}"):
         rows("tmx", {"a.tmx": tmp_path / "a.tmx"}, ["en", "pt"])
 
