@@ -148,7 +148,7 @@ def test_wheels_come_through_pip_and_the_users_index(tmp_path, monkeypatch, wait
             wheel.writestr("toycorpus-1.0.dist-info/WHEEL", f"Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: {tag}\n")
             wheel.writestr("toycorpus-1.0.dist-info/RECORD", "")
             wheel.writestr("toycorpus/data.txt", name)
-    monkeypatch.setenv("PIP_FIND_LINKS", str(index))
+    monkeypatch.setenv("PIP_FIND_LINKS", index.as_uri())  # pip splits a list at spaces
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     source = {"package": "toycorpus", "version": "1.0"}
     for name in names:
