@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from pathlib import Path
 
 from crosslign.files.walk import files_below
@@ -30,10 +31,11 @@ def copy_summed(source: Path, dest: Path, size: int | None = None) -> str:
     return digest.hexdigest()
 
 
-def sha256_folder(path: Path) -> str:
-    """Return the SHA-256 of a folder: that of its sorted (relative path, sha256) list.
+def sha256_folder(path: Path, files: Iterable[Path] | None = None) -> str:
+    """Return the SHA-256 of a folder: that of its sorted (relative path, sha256) list, or that of some of its files.
 
     What is hidden or half-written, and `lineage.json`, is left out: lineage names this sum, so it cannot be part of it.
     """
-    lines = [f"{file.relative_to(path).as_posix()} {sha256_file(file)}\n" for file in files_below(path) if file.name != "lineage.json"]
+    read = files_below(path) if files is None else files
+    lines = [f"{file.relative_to(path).as_posix()} {sha256_file(file)}\n" for file in read if file.name != "lineage.json"]
     return sha256_text("".join(lines))

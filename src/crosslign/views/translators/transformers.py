@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from crosslign.corpora.sources._network import is_offline
 from crosslign.errors import InputError, NetworkError, ResourceError
-from crosslign.files import sha256_file, sha256_text
+from crosslign.files import sha256_folder
 from crosslign.files.own import model_files
 from crosslign.files.safetensors_only import require_safetensors
 from crosslign.memory import is_out_of_memory
@@ -217,5 +217,5 @@ class Transformers:
 
 def _model_hash(folders: Sequence[Path]) -> str | None:
     """Return a hash of all that models are read from: weights, tokenizer, settings; None where there are none, as for a hub id."""
-    read = [file for folder in folders if folder.is_dir() for file in model_files(folder) if file.suffix != ".md"]
-    return sha256_text("".join(f"{file.name} {sha256_file(file)}\n" for file in read)) if read else None
+    read = {folder: [file for file in model_files(folder) if file.suffix != ".md"] for folder in folders if folder.is_dir()}
+    return "-".join(sha256_folder(folder, files) for folder, files in read.items() if files) or None
