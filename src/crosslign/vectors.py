@@ -123,9 +123,18 @@ def to_grid(chunk: np.ndarray, scale: np.ndarray) -> np.ndarray:
     return wide.astype(np.float32)
 
 
+def grid_rows(vectors: np.ndarray, rows: np.ndarray, name: str) -> np.ndarray:
+    """Return rows of a matrix on the grid, float32 [rows, d]; errors as those of `row_norms`."""
+    found = np.empty((len(rows), vectors.shape[1]), dtype=np.float32)
+    for at in blocks(len(rows), CHUNK):
+        chunk = np.asarray(vectors[rows[at]])
+        found[at] = to_grid(chunk, GRID / row_norms(chunk, rows[at], name))
+    return found
+
+
 def exact_scores(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Return the scores of aligned grid rows: float32 [n, d] twice, to float32 [n]."""
-    return _as_scores(_dots(left, right))
+    return as_scores(_dots(left, right))
 
 
 def _dots(left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -134,7 +143,8 @@ def _dots(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     return dots
 
 
-def _as_scores(cosines: np.ndarray) -> np.ndarray:
+def as_scores(cosines: np.ndarray) -> np.ndarray:
+    """Return cosines as scores: float32, within [-1, 1]."""
     # Adding zero turns -0.0 into 0.0, which would otherwise be a different key.
     scores: np.ndarray = np.clip(cosines.astype(np.float32), -1.0, 1.0) + np.float32(0.0)
     return scores
@@ -153,13 +163,9 @@ def pair_cosines(vectors: np.ndarray, left: np.ndarray, right: np.ndarray) -> np
     name = name_of(vectors, "embeddings")
     scores = np.empty(len(left), dtype=np.float32)
     for at in blocks(len(left), CHUNK):
-        pair = []
-        for rows in (left[at], right[at]):
-            chunk = np.asarray(vectors[rows])
-            pair.append(to_grid(chunk, GRID / row_norms(chunk, rows, name)))
-        first, second = pair
+        first, second = (grid_rows(vectors, rows[at], name) for rows in (left, right))
         # The grid makes a row a little longer or shorter than 1; pairs that are the same sentence twice must tie all the same.
-        scores[at] = _as_scores(_dots(first, second) / np.sqrt(_dots(first, first) * _dots(second, second)))
+        scores[at] = as_scores(_dots(first, second) / np.sqrt(_dots(first, first) * _dots(second, second)))
     return scores
 
 

@@ -1,12 +1,13 @@
 """Exact k nearest neighbours by cosine, in both directions, from one pass over similarity tiles.
 
 The result is that of a full comparison of the exact scores (`vectors`), whatever the tile size, precision, number of threads, device,
-number of devices, or interruptions.
+number of devices, or interruptions. Small sides are compared just so, in numpy; all else here is for large ones.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
@@ -26,10 +27,12 @@ from crosslign.mining.side import Side, rounded_up
 from crosslign.mining.sizes import SIZES
 from crosslign.mining.tiles import EMPTY, WIDTH, BoundExceededError, key_indices, key_scores
 from crosslign.progress import Progress
-from crosslign.vectors import Vectors, name_of, open_both
+from crosslign.vectors import Vectors, as_scores, grid_rows, name_of, open_both
 
 KEPT = 4 << 30
 """Bytes of a side's rows that stay in a processor's memory, at most."""
+WHOLE = 1 << 22
+"""Pairs up to which two sides are compared as a whole, which is as fast as tiles: those of one tile on a CPU."""
 SMALLEST = 1024
 """Rows and columns below which a tile is not made smaller to fit into a device's memory."""
 
@@ -71,7 +74,7 @@ def neighbours(
         source_rows, target_rows: int64, rows of these that take part, in this order; indices of the result count them from 0.
         device: a torch device, or several of one kind that share the rows of the larger side.
         tile: rows and columns of a tile, multiples of 16; changes time and memory, never the result. Tiles that do not fit into a
-            device's memory are made smaller.
+            device's memory are made smaller. By default there are none where the sides are small.
         dtype: torch.bfloat16 or torch.float32 for the tiles; default: what the device multiplies fastest. Never changes the result.
         keep: bytes of a side's rows that may stay on each device; a larger side is read again where its rows are needed. Default:
             4 GiB on a CPU, on a GPU a quarter of what is free there.
@@ -84,9 +87,11 @@ def neighbours(
     left, right = open_both(sources, targets)
     if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
         raise InputError(f"k must be a whole number, at least 1, not {k!r}", where="nearest neighbours")
-    devices = [torch.device(name) for name in ([device] if isinstance(device, str) else device)]
     given = [(left, source_rows, name_of(sources, "sources")), (right, target_rows, name_of(targets, "targets"))]
     lengths = k, k if k_back is None else k_back
+    if tile is None and dtype is None and math.prod(len(side if rows is None else rows) for side, rows, _ in given) <= WHOLE:
+        return _compared(given, lengths)
+    devices = [torch.device(name) for name in ([device] if isinstance(device, str) else device)]
     # The side whose copy stays in memory is the smaller one; ties are broken alike in both directions, so the result is the same.
     swapped = len(right if target_rows is None else target_rows) > len(left if source_rows is None else source_rows)
     if swapped:
@@ -104,6 +109,22 @@ def neighbours(
     step, size = Step(dtype or product_dtype(devices[0])), tile or _tile(devices, rows.n)
     found = _found(_Plan(sides, lengths, step, size, state, identity))
     return found.turned() if swapped else found
+
+
+def _compared(sides: Sequence[tuple[np.ndarray, np.ndarray | None, str]], k: tuple[int, int]) -> Neighbours:
+    """Compare all rows of two sides, matrix, rows and name of each, without tiles."""
+    for _, rows, name in sides:
+        if rows is not None and not len(rows):
+            raise InputError("no vectors to search", where=name)
+    left, right = (grid_rows(side, np.arange(len(side)) if rows is None else rows, name).astype(np.float64) for side, rows, name in sides)
+    scores = as_scores(left @ right.T)
+    return Neighbours(*_nearest(scores, k[0]), *_nearest(scores.T, k[1]))
+
+
+def _nearest(scores: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the best columns of each row, and their scores; of equal scores the lower column first."""
+    found = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+    return np.ascontiguousarray(found), np.ascontiguousarray(np.take_along_axis(scores, found, 1))
 
 
 def _found(plan: _Plan) -> Neighbours:

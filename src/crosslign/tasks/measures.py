@@ -174,6 +174,42 @@ def summed(times: np.ndarray, classes: np.ndarray, number: int) -> np.ndarray:
     return np.ascontiguousarray((member_of @ times.T).T)
 
 
+def nearest_item_scores(gold: np.ndarray, predicted: np.ndarray) -> dict[str, float]:
+    """Return accuracy and the F1, precision and recall of classes weighted by their gold frequency, as MTEB does for BUCC.
+
+    Args:
+        gold, predicted: int64 [q], corpus index of each query's partner and of its nearest neighbour.
+    """
+    return {metric: float(values[0]) for metric, values in _item_scores(gold, predicted, np.ones((1, len(gold)))).items()}
+
+
+def resampled_item_scores(gold: np.ndarray, predicted: np.ndarray, bootstrap: Bootstrap) -> dict[str, np.ndarray]:
+    """Return the same on resamples of the queries: float64 [r] each; nothing where there are no resamples."""
+    found = [_item_scores(gold, predicted, times) for times in bootstrap.counts(len(gold))]
+    return {metric: np.concatenate([block[metric] for block in found]) for metric in found[0]} if found else {}
+
+
+def _item_scores(gold: np.ndarray, predicted: np.ndarray, times: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the scores of queries that count so many times in each resample, float64 [r, q]: float64 [r] each."""
+    items, own = np.unique(gold, return_inverse=True)
+    place = np.searchsorted(items, predicted).clip(max=len(items) - 1)
+    found = np.where(items[place] == predicted, place, len(items))  # an item that is nobody's partner has no weight
+    support, chosen = summed(times, own, len(items)), summed(times, found, len(items))
+    hits = summed(times, np.where(found == own, own, len(items)), len(items))
+    queries = times.sum(1)
+
+    def weighted(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+        shares = above / np.maximum(below, 1.0)  # of counts: where there are none below, there are none above
+        return np.asarray((support * shares).sum(1) / queries)
+
+    return {
+        "accuracy": hits.sum(1) / queries,
+        "weighted_f1": weighted(2.0 * hits, chosen + support),
+        "weighted_precision": weighted(hits, chosen),
+        "weighted_recall": weighted(hits, support),
+    }
+
+
 def centred(resamples: np.ndarray | None, value: float, most: float = 1.0) -> np.ndarray | None:
     """Return resamples of a score in 0 ... `most`, shifted so that their mean is its value.
 

@@ -74,6 +74,7 @@ def test_equals_a_full_comparison_for_every_tile_size(case: str, dtype: torch.dt
     expected = full_comparison(x, y, 4)
     for tile in ((2048, 2048), (64, 64), (16, 112), (112, 16)):
         assert equal(neighbours(x, y, 4, tile=tile, dtype=dtype), expected), tile
+    assert equal(neighbours(x, y, 4), expected), "no tiles"
 
 
 def test_cosines_are_those_of_the_raw_vectors() -> None:
@@ -100,7 +101,7 @@ def test_exchanged_sides_give_exchanged_neighbours_and_hold_the_smaller_one(monk
     held = []
     real = search.Search.__init__
     monkeypatch.setattr(search.Search, "__init__", lambda self, a, b, *rest: held.append(b.n) or real(self, a, b, *rest))
-    assert equal(neighbours(x, y, 4), neighbours(y, x, 4).turned())
+    assert equal(neighbours(x, y, 4, dtype=torch.bfloat16), neighbours(y, x, 4, dtype=torch.bfloat16).turned())
     assert held == [90, 90]
 
 
@@ -304,14 +305,26 @@ def test_every_shape_of_edge_tiles(seed: int, n: int, m: int, k: int, tile: tupl
     assert np.abs(-np.sort(-wide, 1)[:, :k] - expected.forward_scores).max() < 1e-7
 
 
+def test_sides_of_more_pairs_than_are_compared_whole_are_searched_in_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = clusters(64, 8, 1), clusters(50, 8, 2)
+    runs = count_calls(monkeypatch, search.Search, "run")
+    monkeypatch.setattr(knn, "WHOLE", 64 * 50)
+    expected = neighbours(x, y, 4, k_back=0)
+    assert (runs[0], expected.backward_scores.shape) == (0, (50, 0))
+    monkeypatch.setattr(knn, "WHOLE", 64 * 50 - 1)
+    assert equal(neighbours(x, y, 4, k_back=0), expected)
+    assert runs[0] == 1
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 0.0])
 @pytest.mark.parametrize("side", ["sources", "targets"])
-def test_rows_without_direction_are_refused_by_number(value: float, side: str) -> None:
+@pytest.mark.parametrize("dtype", [None, torch.float32])
+def test_rows_without_direction_are_refused_by_number(value: float, side: str, dtype: torch.dtype | None) -> None:
     bad, good = clusters(3000, 4, 1), clusters(20, 4, 2)
     bad[2500] = value
     vectors = (bad, good) if side == "sources" else (good, bad)
     with pytest.raises(InputError, match=f"{side}, row 2500"):
-        neighbours(*vectors, 4)
+        neighbours(*vectors, 4, dtype=dtype)
 
 
 def test_other_bad_input_is_refused(tmp_path: object) -> None:
@@ -320,6 +333,9 @@ def test_other_bad_input_is_refused(tmp_path: object) -> None:
         neighbours(good, clusters(20, 5, 1), 4)
     with pytest.raises(InputError, match="no vectors"):
         neighbours(good[:0], good, 4)
+    for tile in (None, (16, 16)):
+        with pytest.raises(InputError, match="targets: no vectors"):
+            neighbours(good, good, 4, target_rows=np.arange(0), tile=tile)
     with pytest.raises(InputError, match="k must be"):
         neighbours(good, good, 0)
     with pytest.raises(InputError, match="floating"):

@@ -122,7 +122,7 @@ def test_a_device_without_room_is_named(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(side, "to_grid", full)
     with pytest.raises(ResourceError, match="no space for the vectors"):
-        neighbours(x, y, 4)
+        neighbours(x, y, 4, tile=(64, 2048))
 
 
 def test_rows_stay_on_gpus_that_have_room_for_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,10 +16,10 @@ from sklearn.metrics import f1_score
 from crosslign.errors import InputError
 from crosslign.mining import knn
 from crosslign.tasks.data import ONE_THREAD, Machine
-from crosslign.tasks.measures import Bootstrap, centred, interval
+from crosslign.tasks.measures import Bootstrap, centred, interval, nearest_item_scores, resampled_item_scores
 from crosslign.tasks.score import score, score_with_resamples
 from crosslign.tasks.scorers import _mined
-from crosslign.tasks.scorers._mined import Split, nearest_item_scores, resampled_item_scores
+from crosslign.tasks.scorers._mined import Split
 
 TASK = {
     "scorer": "bitext_mining",

@@ -14,9 +14,9 @@ from crosslign.mining.threshold import Ties, best_threshold, extract
 from crosslign.options import MinLen, Natural, Positive, Schema
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import EncodedCorpus, Machine, TaskData
-from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure, centred
+from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure, centred, nearest_item_scores, resampled_item_scores
 from crosslign.tasks.records import ThresholdFrom
-from crosslign.tasks.scorers._mined import Mined, Split, judge, nearest_item_scores, of_items, resampled_item_scores, search, unify_split
+from crosslign.tasks.scorers._mined import Mined, Split, judge, of_items, search, unify_split
 
 Protocol = Literal["xtreme", "train_oracle", "sample_oracle", "official", "mteb"]
 

@@ -11,8 +11,7 @@ from crosslign.mining.lists import Neighbours
 from crosslign.options import Natural
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import Items, TaskData
-from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure, centred
-from crosslign.tasks.scorers._mined import nearest_item_scores, resampled_item_scores
+from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure, centred, nearest_item_scores, resampled_item_scores
 
 PROTOCOLS = ("", "strict", "string_equal")
 
