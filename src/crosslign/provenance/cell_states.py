@@ -15,8 +15,7 @@ from crosslign.files.lineage import MISREAD, read_lineage
 from crosslign.files.text import read_csv
 from crosslign.files.walk import files_below
 from crosslign.provenance.artefact_states import MISSING, STALE, TOUCHED, UNREAD, WHOLE, Finding, unread
-from crosslign.reporting.cell import Cell
-from crosslign.reporting.values import fill_cells
+from crosslign.reporting.values import Cell, fill_cells
 
 CLOSE = 1e-12
 """How far a cell may lie from what its scores give, as a share of it: the rounding of a mean."""

@@ -17,9 +17,8 @@ from crosslign.files.lineage import FOLDERS, as_written, lineage_path, sidecar_i
 from crosslign.files.text import read_text
 from crosslign.files.walk import files_below
 from crosslign.provenance.causes import OTHER_CODE, Causes, changed_keys, other_code
-from crosslign.reporting.cell import Cell
 from crosslign.reporting.significance import LEVEL, Reader, holm, paired_bootstrap, resamples_of, resamples_reader
-from crosslign.reporting.values import cell_parts, fill_cell, fill_cells, run_values
+from crosslign.reporting.values import Cell, cell_parts, fill_cell, fill_cells, run_values
 from crosslign.tasks.records import records_of
 
 PAIRED, SEEDS, INTERVALS = "paired", "seeds", "intervals"

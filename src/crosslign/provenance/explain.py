@@ -25,9 +25,8 @@ from crosslign.paths import PUBLISHED
 from crosslign.provenance.artefact_states import require_whole
 from crosslign.provenance.chain import Link, chain
 from crosslign.registry import nearest
-from crosslign.reporting.cell import Cell
 from crosslign.reporting.published import Figure, published_of
-from crosslign.reporting.values import cell_or_gap, cell_parts, cell_value
+from crosslign.reporting.values import Cell, cell_or_gap, cell_parts, cell_value
 
 WIDTH = 118
 SHOWN = 4

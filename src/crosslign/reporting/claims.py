@@ -17,12 +17,11 @@ from crosslign.config.claims import KINDS
 from crosslign.errors import InputError
 from crosslign.files import write_text
 from crosslign.files.text import csv_of
-from crosslign.reporting.cell import Cell
 from crosslign.reporting.markup import markdown_escape, templates
 from crosslign.reporting.published import Published, read_published
-from crosslign.reporting.significance import ROUNDING, TOO_FEW, Reader, resamples_of, resamples_reader, too_few
+from crosslign.reporting.significance import TOO_FEW, Reader, resamples_of, resamples_reader, too_few
 from crosslign.reporting.ties import Row, degrees_of
-from crosslign.reporting.values import fill_cell, mean_cell, run_values
+from crosslign.reporting.values import ROUNDING, Cell, fill_cell, mean_cell, run_values
 
 SUPPORTED, REFUTED, UNDECIDED, NOT_RUN = "supported", "refuted", "undecided", "not run"
 FIELDS = ("paper", "claim", "place", "says", "kind", "table", "columns", "better", "worse", "published", "ours_better", "ours_worse",

@@ -9,18 +9,17 @@ from pathlib import Path
 from string import ascii_lowercase
 from typing import Any
 
-from crosslign.config.baselines import ONLY_PUBLISHED, baseline_words, layout_of, named_columns, notes_at, unique_names
+from crosslign.config.baselines import ONLY_PUBLISHED, baseline_rows, baseline_words, layout_of, named_columns, notes_at, unique_names
 from crosslign.config.budgets import ALLOWED, off
 from crosslign.config.resolve import CHOSEN
 from crosslign.console import number_of
 from crosslign.errors import InputError, one_line, printable
 from crosslign.files.lineage import licences_and_heads
 from crosslign.paths import COUNTS
-from crosslign.reporting.cell import Cell
 from crosslign.reporting.published import published_of
-from crosslign.reporting.significance import LEVEL
+from crosslign.reporting.significance import LEVEL, TESTS, mark_differences
 from crosslign.reporting.ties import tie_notes
-from crosslign.reporting.values import fill_grid
+from crosslign.reporting.values import Cell, Grid, fill_grid, mark_intervals
 from crosslign.tasks.records import records_of
 
 DASH, MINUS = "–", "−"
@@ -310,6 +309,16 @@ def _how_often(chosen: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
         yield f"{place} " + ", ".join(f"{value:g} in {values[value]} of {number_of(len(of), 'system')}" for value in sorted(values))
 
 
+def _mark_apart(rows: Sequence[Mapping[str, Any]], grid: Grid, layout: Mapping[str, Any], results: Path) -> None:
+    """Mark the cells above and below those of the row that theirs is compared with: by the test that a table asks for, or by intervals."""
+    baselines = baseline_rows(rows)
+    if test := layout.get("significance"):
+        labels = [row["label"] for row in rows]
+        mark_differences(grid, baselines, labels, TESTS[test](results), layout.get("level", LEVEL))
+    else:
+        mark_intervals(grid, baselines)
+
+
 def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> PrintedTable:
     """Fill a resolved table and turn every cell into text.
 
@@ -318,8 +327,8 @@ def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> Prin
         results: the `{results}` folder.
         published: folder of the published figures.
     """
-    grid = fill_grid(resolved, results, published_of(resolved, published))
-    layout = layout_of(resolved)
+    layout, grid = layout_of(resolved), fill_grid(resolved, results, published_of(resolved, published))
+    _mark_apart(resolved["rows"], grid, layout, results)
     notes, shared, reduced = _Footnotes(), _told_once(grid), resolved["scale"] != "paper"
     columns = resolved["columns"]
     heads = licences_and_heads({results / file for row in grid for cell in row for file in cell.files})[1]
@@ -339,7 +348,8 @@ def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> Prin
     told = [*notes_at(resolved, None, None), *shared, *_scale_notes(resolved, rows)]
     told += [HEADS.format("; ".join(map(one_line, heads)))] if heads else []
     told += [ERRATA] if any("ERRATA" in text for text in (*notes.letters, *told)) else []
-    told += [budget_note(resolved, results, names), tuning_note(resolved, results), *tie_notes(resolved, grid, results, names)]
+    told += [budget_note(resolved, results, names), tuning_note(resolved, results)]
+    told += tie_notes(resolved, grid, results, names) if layout.get("ties") else []
     footnotes = [(letter, text) for text, letter in notes.letters.items()] + [("", one_line(text)) for text in told if text]
     footnotes += _verdicts(rows, str(layout.get("significance", "")), baseline, layout.get("level", LEVEL))
     return PrintedTable(

@@ -18,12 +18,10 @@ import numpy as np
 
 from crosslign.files import read_rows
 from crosslign.paths import resamples_path
-from crosslign.reporting.cell import Cell
+from crosslign.reporting.values import ROUNDING, Cell
 
 LEVEL = 0.05
 """Differences are marked where the corrected p-value lies below this, unless a table says another `level`."""
-ROUNDING = 1e-12
-"""Differences of fractions that differ by less are the same number."""
 TOO_FEW = "too few of the resamples are defined"
 """Why a difference is not tested."""
 KEYS = ("subset", "metric", "protocol", "direction")
@@ -209,15 +207,6 @@ def mark_differences(
             cell.p_value = p_value
             if p_value < level:
                 cell.marks.append("above" if found.difference > 0 else "below")
-
-
-def mark_intervals(grid: Sequence[Sequence[Cell]], baselines: Sequence[int | None]) -> None:
-    """Set the marks of cells whose interval lies wholly beside that of the row that theirs is compared with, or None."""
-    compared = [(row, grid[place]) for row, place in zip(grid, baselines, strict=True) if place is not None]
-    for cell, first in [cells for row, other in compared for cells in zip(row, other, strict=True)]:
-        if cell.interval and first.interval:
-            (low, high), (first_low, first_high) = cell.interval, first.interval
-            cell.marks += ["above"] if low > first_high else ["below"] if high < first_low else []
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -18,9 +18,8 @@ from typing import Any
 import numpy as np
 
 from crosslign.config.baselines import layout_of
-from crosslign.reporting.cell import Cell, Grid
-from crosslign.reporting.significance import LEVEL, ROUNDING, TOO_FEW, holm, over_seeds, resamples_of, resamples_reader, too_few
-from crosslign.reporting.values import run_values
+from crosslign.reporting.significance import LEVEL, TOO_FEW, holm, over_seeds, resamples_of, resamples_reader, too_few
+from crosslign.reporting.values import ROUNDING, Cell, Grid, run_values
 
 NO_TIES = "{}: ties are not judged, because {}."
 TIES = (
@@ -155,7 +154,7 @@ def _row_of(cell: Cell, resamples: np.ndarray | None) -> Row | str:
 
 
 def tie_notes(resolved: Mapping[str, Any], grid: Grid, results: Path, names: Sequence[str]) -> list[str]:
-    """Return what a table says under it of each column's ties; nothing where it does not ask for it (`print: {ties: true}`).
+    """Return what a table that asks for it (`print: {ties: true}`) says under it of each column's ties.
 
     Args:
         resolved: a table as `crosslign.config.cells.resolve_table` gives it.
@@ -163,10 +162,7 @@ def tie_notes(resolved: Mapping[str, Any], grid: Grid, results: Path, names: Seq
         results: the `{results}` folder.
         names: of its rows.
     """
-    layout = layout_of(resolved)
-    if not layout.get("ties"):
-        return []
-    notes, read = [], resamples_reader()
+    layout, notes, read = layout_of(resolved), [], resamples_reader()
     for index, column in enumerate(resolved["columns"]):
         places = [at for at, row in enumerate(grid) if row[index].ours is not None and row[index].leaves[0].score_files]
         rows = [_row_of(grid[at][index], resamples_of(grid[at][index], results, read)) for at in places]

@@ -1,19 +1,105 @@
-"""The values of a table: each cell from score records, beside the published figure, or a reason for its absence."""
+"""The cells of a table: each value from score records, beside the published figure, or a reason for its absence."""
 
 from __future__ import annotations
 
 import math
 import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from crosslign.config.baselines import baseline_rows
-from crosslign.paths import origin_files
-from crosslign.reporting.cell import Cell, Grid
+from crosslign.paths import COUNTS, origin_files
 from crosslign.reporting.published import Published
-from crosslign.reporting.significance import LEVEL, ROUNDING, TESTS, mark_differences, mark_intervals
 from crosslign.tasks.records import NoRecordError, find_record
+
+ROUNDING = 1e-12
+"""Differences of fractions that differ by less are the same number."""
+
+
+@dataclass
+class Cell:
+    """One cell.
+
+    Attributes:
+        ours: mean over runs, a fraction; None where there is none, with `reason` saying why.
+        std: standard deviation over runs, or None for a single run: of the sample (ddof 1), unless the table asks for the population's.
+        published: published figure, on the printed scale; None where there is none, or no plain number.
+        printed: what was printed, letter by letter (`50.0`, `46k`, `738-750`).
+        published_std: the standard deviation that was printed beside it, letter by letter.
+        published_gain: the improvement that was printed beside it, signed, letter by letter.
+        text: what stands in the place of a number: a setting of a recipe.
+        ci_low, ci_high: 95 % interval of a single run, or None.
+        records: the record of each run that the value depends on.
+        score_files: their files, relative to `{results}`.
+        parts: what an average was made of.
+        marks: `best` in its column, unless all are equal or a run of it has collapsed; `above` or `below` when it differs from the row
+            that it is compared with: by a paired test where the table asks for one, else where its interval lies wholly beside that row's.
+        p_value: of no difference to that row, corrected for the rows of the column; None without a test.
+        against: label of that row, where there was a test.
+        estimated: whether a count in it is an estimate.
+        notes: texts of the footnotes that concern this cell alone.
+    """
+
+    ours: float | None = None
+    std: float | None = None
+    published: float | None = None
+    printed: str = ""
+    published_std: str = ""
+    published_gain: str = ""
+    text: str = ""
+    ci_low: float | None = None
+    ci_high: float | None = None
+    reason: str = ""
+    records: list[dict[str, Any]] = field(default_factory=list)
+    score_files: list[str] = field(default_factory=list)
+    marks: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    parts: list[Cell] = field(default_factory=list)
+    p_value: float | None = None
+    against: str = ""
+    estimated: bool = False
+
+    @property
+    def filled(self) -> bool:
+        """Whether it has something of ours: a value, or a setting of a recipe."""
+        return self.ours is not None or bool(self.text)
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95 % interval, where both of its ends are known."""
+        return None if self.ci_low is None or self.ci_high is None else (self.ci_low, self.ci_high)
+
+    @property
+    def seeds(self) -> int:
+        """Runs that the value is a mean over; none of a count."""
+        if any(record.get("eval") == COUNTS for record in self.records):
+            return 0
+        return len(self.records) or (self.parts[0].seeds if self.parts else 0)
+
+    @property
+    def collapsed(self) -> bool:
+        """Whether a run behind it has collapsed: its value stays, and means nothing."""
+        return any(record.get("status") == "collapsed" for leaf in self.leaves for record in leaf.records)
+
+    @property
+    def trained(self) -> bool:
+        """Whether a run behind it has a seed."""
+        return any(record.get("seed") is not None for leaf in self.leaves for record in leaf.records)
+
+    @property
+    def leaves(self) -> list[Cell]:
+        """The cells that hold the records: those that an average was made of, else this one."""
+        return [leaf for part in self.parts for leaf in part.leaves] or [self]
+
+    @property
+    def files(self) -> list[str]:
+        """The score files behind it, each once, relative to `{results}`."""
+        return list(dict.fromkeys(file for leaf in self.leaves for file in leaf.score_files))
+
+
+Grid = list[list[Cell]]
+"""The cells of a table, row by row."""
 
 
 def cell_parts(resolved: Mapping[str, Any], row: int, column: int) -> list[tuple[str, Mapping[str, Any]]]:
@@ -115,6 +201,15 @@ def _mark_best(columns: Sequence[Mapping[str, Any]], grid: Grid) -> None:
             cell.marks += ["best"] if abs(value - best) < ROUNDING else []
 
 
+def mark_intervals(grid: Sequence[Sequence[Cell]], baselines: Sequence[int | None]) -> None:
+    """Set the marks of cells whose interval lies wholly beside that of the row that theirs is compared with, or None."""
+    compared = [(row, grid[place]) for row, place in zip(grid, baselines, strict=True) if place is not None]
+    for cell, first in [cells for row, other in compared for cells in zip(row, other, strict=True)]:
+        if cell.interval and first.interval:
+            (low, high), (first_low, first_high) = cell.interval, first.interval
+            cell.marks += ["above"] if low > first_high else ["below"] if high < first_low else []
+
+
 def cell_or_gap(cell: Mapping[str, Any], resolved: Mapping[str, Any], results: Path) -> Cell:
     """Return the value of a cell; where its scores lack it, a gap with its reason if the table asks for that.
 
@@ -161,7 +256,7 @@ def fill_cells(resolved: Mapping[str, Any], results: Path) -> Grid:
 
 
 def fill_grid(resolved: Mapping[str, Any], results: Path, figures: Published) -> Grid:
-    """Return the cells of a resolved table.
+    """Return the cells of a resolved table, with the best of each column marked.
 
     Args:
         resolved: a table as `crosslign.config.cells.resolve_table` gives it.
@@ -176,10 +271,4 @@ def fill_grid(resolved: Mapping[str, Any], results: Path, figures: Published) ->
             cell.published = None if "setting_of" in column else figure.number
             cell.notes += figure.notes
     _mark_best(columns, grid)
-    baselines, test = baseline_rows(resolved["rows"]), resolved.get("print", {}).get("significance")
-    if test:
-        labels = [row["label"] for row in resolved["rows"]]
-        mark_differences(grid, baselines, labels, TESTS[test](results), resolved["print"].get("level", LEVEL))
-    else:
-        mark_intervals(grid, baselines)
     return grid

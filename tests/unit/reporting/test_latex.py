@@ -10,10 +10,10 @@ from paper_tables import laid_out, resolved_tables
 
 from crosslign.config.baselines import named_columns
 from crosslign.errors import InputError
-from crosslign.reporting.cell import Cell
 from crosslign.reporting.formats import as_latex
 from crosslign.reporting.layout import PrintedCell, PrintedRow, PrintedTable
 from crosslign.reporting.markup import ACCENTED, LATEX, latex_escape
+from crosslign.reporting.values import Cell
 
 PREAMBLE = r"""\documentclass{article}
 \usepackage[utf8]{inputenc}

@@ -2,9 +2,9 @@
 
 import pytest
 
-from crosslign.reporting.cell import Cell
 from crosslign.reporting.layout import PrintedCell, PrintedRow, PrintedTable
 from crosslign.reporting.readings import from_paper, headline, printed_number, seen
+from crosslign.reporting.values import Cell
 
 
 def cell(ours=None, printed="", scale_by=100, best=False, text="", sign="", status=None):

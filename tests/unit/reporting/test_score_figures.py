@@ -5,9 +5,9 @@ import csv
 import pytest
 
 from crosslign.files import write_json
-from crosslign.reporting.cell import Cell
 from crosslign.reporting.figures import FIGURES
 from crosslign.reporting.figures.bars import change, is_unseen
+from crosslign.reporting.values import Cell
 
 
 def score(folder, run, value, low=None, high=None):

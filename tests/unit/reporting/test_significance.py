@@ -10,8 +10,8 @@ from scipy.stats import ttest_1samp
 
 from crosslign.corpora.evaluation import EvaluationBuilder
 from crosslign.paths import resamples_path
-from crosslign.reporting.cell import Cell
 from crosslign.reporting.significance import TESTS, holm, mark_differences, paired_bootstrap, paired_t, resamples_reader, runs_of
+from crosslign.reporting.values import Cell
 from crosslign.tasks.records import Record
 from crosslign.tasks.score import score_with_resamples, write_resamples
 

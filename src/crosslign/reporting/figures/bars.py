@@ -11,10 +11,9 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from crosslign.reporting.cell import Cell
 from crosslign.reporting.figures import FIGURES
 from crosslign.reporting.figures._style import PALETTE, save, subplots
-from crosslign.reporting.values import fill_cell
+from crosslign.reporting.values import Cell, fill_cell
 
 ORANGE = "#D55E00"
 BASE_COLUMNS = ("against", "against_value", "change")
