@@ -20,8 +20,7 @@ from _mining import centres, memory_of
 from crosslign.durations import duration
 from crosslign.mining.knn import product_dtype
 from crosslign.mining.search import Search, Step
-from crosslign.mining.side import Side
-from crosslign.mining.sizes import SIZES
+from crosslign.mining.side import SIZES, Side
 from crosslign.mining.tiles import WIDTH
 from crosslign.threads import limit_threads
 from crosslign.vectors import blocks, open_vectors

@@ -20,7 +20,7 @@ from crosslign.files.lineage import Lineage, lineage_path
 from crosslign.files.rows import SCHEMAS
 from crosslign.jobs.job import Job, all_paths
 from crosslign.mining.knn import neighbours
-from crosslign.mining.neighbour_files import write_neighbours
+from crosslign.mining.lists import write_neighbours
 from crosslign.paths import CATALOG
 from crosslign.stages import STAGES
 from crosslign.training.tokenised import TOKENS, shards

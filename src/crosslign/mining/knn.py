@@ -23,8 +23,7 @@ from crosslign.memory import free_memory, is_out_of_memory
 from crosslign.mining.lists import Neighbours, State
 from crosslign.mining.resume import Resume, digest
 from crosslign.mining.search import EndedError, Search, Step, full_products
-from crosslign.mining.side import Side, rounded_up
-from crosslign.mining.sizes import SIZES
+from crosslign.mining.side import SIZES, Side, rounded_up
 from crosslign.mining.tiles import EMPTY, WIDTH, BoundExceededError, key_indices, key_scores
 from crosslign.progress import Progress
 from crosslign.vectors import Vectors, as_scores, grid_rows, name_of, open_both

@@ -1,4 +1,4 @@
-"""What a search finds, best lists; and such lists of the same rows, found in different columns, joined: ranges of sources, planted pairs.
+"""What a search finds, best lists, here and on disk; lists of the same rows, found in different columns, joined: ranges, planted pairs.
 
 A list holds indices int64 [n, k] and their cosines float32 [n, k], best first, of equal cosines the lower index first. Scores are exact,
 so the join of several searches is the search of all, to the bit.
@@ -7,11 +7,15 @@ so the join of several searches is the search of all, to the bit.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
 
+from crosslign.errors import InputError
+from crosslign.files import atomic_path
 from crosslign.vectors import blocks
 
 Lists = tuple[np.ndarray, np.ndarray]
@@ -107,3 +111,31 @@ def joined(ranges: Iterable[Neighbours], k: int) -> Neighbours:
 def range_of(part: int, parts: int, rows: int) -> slice:
     """Return the sources of one range of so many, counted from 1: as equal as can be, empty where there are fewer rows than ranges."""
     return slice(rows * (part - 1) // parts, rows * part // parts)
+
+
+FOUND = "neighbours.safetensors"
+"""File of a range's folder."""
+NAMES = tuple(field.name for field in fields(Neighbours) if field.name != "recall")
+
+
+def write_neighbours(path: Path, near: Neighbours) -> None:
+    """Write the four arrays under their names, and the recall of an approximate search beside them, whole or not at all."""
+    with atomic_path(path) as temporary:
+        save_file({name: getattr(near, name) for name in NAMES}, temporary, {} if near.recall is None else {"recall": repr(near.recall)})
+
+
+def read_neighbours(path: Path) -> Neighbours:
+    """Read what `write_neighbours` wrote.
+
+    Raises:
+        InputError: the file is missing, damaged, or another one.
+    """
+    try:
+        with safe_open(path, "numpy") as file:
+            arrays = {name: file.get_tensor(name) for name in NAMES}
+            recall = (file.metadata() or {}).get("recall")
+            return Neighbours(**arrays, recall=None if recall is None else float(recall))
+    except FileNotFoundError as error:
+        raise InputError("file is missing", where=str(path), do="Run the target that makes it") from error
+    except (SafetensorError, KeyError) as error:
+        raise InputError("not a file of neighbours", where=str(path), why=str(error), do="Delete it; the next run rebuilds it") from error

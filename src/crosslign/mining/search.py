@@ -16,8 +16,7 @@ from torch import Tensor
 
 from crosslign.devices import float32_products
 from crosslign.mining.resume import Resume
-from crosslign.mining.side import Copies, Side, error_bounds, exact_score_matrix, rounded_up
-from crosslign.mining.sizes import SIZES
+from crosslign.mining.side import SIZES, Copies, Side, error_bounds, exact_score_matrix, rounded_up
 from crosslign.mining.tiles import EMPTY, WIDTH, Direction, to_keys
 from crosslign.progress import Progress
 from crosslign.vectors import blocks

@@ -30,6 +30,7 @@ from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from copy import copy
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -37,7 +38,6 @@ from torch import Tensor
 
 import crosslign.vectors as unit_rows
 from crosslign.errors import InputError
-from crosslign.mining.sizes import SIZES
 from crosslign.vectors import CHUNK, GRID, blocks, row_norms, to_grid
 
 TYPES = {2: torch.float16, 4: torch.float32}
@@ -48,6 +48,38 @@ ALIGNED = 8
 UNIT_ROUNDOFF = {torch.bfloat16: 2.0**-8, torch.float32: 0.0}
 """Relative error of rounding an accumulated float32 product to the tile's type."""
 _ACCUMULATION = {torch.bfloat16: 2.0**-22, torch.float32: 2.0**-24}
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Sizes of the blocks in which one kind of device works: they change time and memory, never a result.
+
+    Attributes:
+        tile: rows and columns of a tile, at most.
+        read: rows that a thread of the host reads and measures at once.
+        copied: rows of which low-precision copies are made at once.
+        scored: pairs that are re-scored at once.
+        looked_up: places of best lists in which pairs are looked up at once.
+        dense: share of a tile's blocks that hold candidates above which all its pairs are scored, because that is cheaper.
+        dense_rows: rows of such a tile that are scored at once.
+    """
+
+    tile: tuple[int, int]
+    read: int
+    copied: int
+    scored: int
+    looked_up: int
+    dense: float
+    dense_rows: int
+
+
+# A processor is fast on what stays in its cache; on a GPU each call costs some microseconds, whatever it works on, and a dot product of
+# two rows costs hundreds of times its share of a product of matrices.
+SIZES = {
+    "cpu": Sizes((1 << 11, 1 << 11), 1 << 9, 1 << 9, 1 << 9, 1 << 15, 1 / 2, 1 << 8),
+    "cuda": Sizes((1 << 15, 1 << 15), 1 << 10, 1 << 14, 1 << 15, 1 << 22, 1 / 8, 1 << 10),
+}
+"""By type of device."""
 
 
 def on_grid(rows: Tensor, scale: Tensor) -> Tensor:

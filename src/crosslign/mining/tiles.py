@@ -18,8 +18,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from crosslign.mining.side import UNIT_ROUNDOFF, Side, exact_scores
-from crosslign.mining.sizes import SIZES
+from crosslign.mining.side import SIZES, UNIT_ROUNDOFF, Side, exact_scores
 from crosslign.vectors import blocks
 
 WIDTH = 16

@@ -6,7 +6,7 @@ from crosslign.devices import all_devices
 from crosslign.files.records import write_json
 from crosslign.jobs.job import Job
 from crosslign.mining.calibrate import calibrate
-from crosslign.mining.neighbour_files import read_neighbours
+from crosslign.mining.lists import read_neighbours
 from crosslign.paths import MINED_SIDES, PLANT_SIDES
 from crosslign.stages import STAGES
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from crosslign.jobs.job import DERIVED, Job
-from crosslign.mining.lists import joined
-from crosslign.mining.neighbour_files import FOUND, read_neighbours, write_neighbours
+from crosslign.mining.lists import FOUND, joined, read_neighbours, write_neighbours
 from crosslign.stages import STAGES
 
 

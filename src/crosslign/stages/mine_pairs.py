@@ -5,7 +5,7 @@ from __future__ import annotations
 from crosslign.files.records import read_json
 from crosslign.jobs.job import Job
 from crosslign.mining.calibration import asked_threshold
-from crosslign.mining.neighbour_files import read_neighbours
+from crosslign.mining.lists import read_neighbours
 from crosslign.mining.pairs import write_pairs
 from crosslign.stages import STAGES
 

@@ -10,8 +10,7 @@ from crosslign.errors import InputError
 from crosslign.files import read_rows
 from crosslign.jobs.job import Job
 from crosslign.mining.backends import BACKENDS
-from crosslign.mining.lists import State
-from crosslign.mining.neighbour_files import FOUND, write_neighbours
+from crosslign.mining.lists import FOUND, State, write_neighbours
 from crosslign.stages import STAGES
 from crosslign.vectors import VectorError
 

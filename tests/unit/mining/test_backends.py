@@ -18,8 +18,7 @@ from crosslign.errors import InputError, ResourceError
 from crosslign.files import write_rows
 from crosslign.mining.backends import BACKENDS, faiss_flat, faiss_ivf_pq
 from crosslign.mining.knn import neighbours
-from crosslign.mining.lists import Neighbours, State
-from crosslign.mining.neighbour_files import read_neighbours, write_neighbours
+from crosslign.mining.lists import Neighbours, State, read_neighbours, write_neighbours
 from crosslign.mining.pairs import write_pairs
 
 ROOT = Path(__file__).resolve().parents[3]

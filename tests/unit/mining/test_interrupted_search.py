@@ -15,8 +15,7 @@ from test_knn import clusters, equal
 from crosslign.errors import ResourceError
 from crosslign.mining import knn, search
 from crosslign.mining.knn import neighbours
-from crosslign.mining.lists import State
-from crosslign.mining.neighbour_files import read_neighbours, write_neighbours
+from crosslign.mining.lists import State, read_neighbours, write_neighbours
 from crosslign.mining.resume import digest
 
 SHAPE = {"tile": (64, 64), "dtype": torch.bfloat16}
@@ -124,7 +123,7 @@ import torch
 from crosslign.mining import search
 from crosslign.mining.knn import neighbours
 from crosslign.mining.lists import State
-from crosslign.mining.neighbour_files import write_neighbours
+from crosslign.mining.lists import write_neighbours
 folder, killed_at = Path(sys.argv[1]), int(sys.argv[2])
 real = search.Search._strip
 def strip(self, at, *rest):

@@ -14,8 +14,7 @@ import pytest
 from crosslign.errors import InputError
 from crosslign.files import read_rows, write_rows
 from crosslign.mining.knn import neighbours
-from crosslign.mining.lists import Neighbours
-from crosslign.mining.neighbour_files import read_neighbours, write_neighbours
+from crosslign.mining.lists import Neighbours, read_neighbours, write_neighbours
 from crosslign.mining.pairs import write_pairs
 from crosslign.mining.texts import read_sentences
 

@@ -9,10 +9,9 @@ import torch
 from test_knn import clusters, equal
 
 from crosslign.errors import ResourceError
-from crosslign.mining import knn, search, side, sizes
+from crosslign.mining import knn, search, side
 from crosslign.mining.knn import neighbours
-from crosslign.mining.side import Copies, Side
-from crosslign.mining.sizes import Sizes
+from crosslign.mining.side import Copies, Side, Sizes
 
 CPU = torch.device("cpu")
 MATMUL = torch.backends.cuda.matmul
@@ -60,12 +59,12 @@ def test_copies_have_rows_of_whole_words_of_sixteen_bytes(d: int) -> None:
 SMALL = Sizes(tile=(48, 80), read=512, copied=16, scored=7, looked_up=5, dense=1 / 64, dense_rows=3)
 
 
-@pytest.mark.parametrize("of", [SMALL, sizes.SIZES["cuda"]], ids=["small", "cuda"])
+@pytest.mark.parametrize("of", [SMALL, side.SIZES["cuda"]], ids=["small", "cuda"])
 @pytest.mark.parametrize("k", [1, 4, 40])
 def test_sizes_of_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch, of: Sizes, k: int) -> None:
     x, y = clusters(700, 24, 1, 0.5), clusters(530, 24, 2, 0.5)
     expected = neighbours(x, y, k, dtype=torch.bfloat16)
-    monkeypatch.setitem(sizes.SIZES, "cpu", of)
+    monkeypatch.setitem(side.SIZES, "cpu", of)
     keep = 0 if of is SMALL else None
     assert equal(neighbours(x, y, k, dtype=torch.bfloat16, keep=keep), expected)
     assert equal(neighbours(x, y, k, dtype=torch.bfloat16, keep=keep, device=["cpu", "cpu"]), expected)

@@ -11,8 +11,7 @@ import pytest
 import torch
 
 from crosslign import vectors
-from crosslign.mining import sizes
-from crosslign.mining.side import Side, on_grid
+from crosslign.mining.side import SIZES, Side, on_grid
 from crosslign.vectors import CHUNK, GRID, row_norms, to_grid
 
 CPU = torch.device("cpu")
@@ -56,7 +55,7 @@ def test_the_blocks_in_which_a_device_reads_change_no_bit(monkeypatch: pytest.Mo
             for part in (matrix[start : start + CHUNK] for start in range(0, len(matrix), CHUNK))
         ]
     )
-    monkeypatch.setitem(sizes.SIZES, "cpu", sizes.SIZES[device])
+    monkeypatch.setitem(SIZES, "cpu", SIZES[device])
     monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
     found = side(matrix, keep)
     assert np.array_equal(found.grid(ALL).numpy(), expected)
@@ -64,9 +63,9 @@ def test_the_blocks_in_which_a_device_reads_change_no_bit(monkeypatch: pytest.Mo
     assert np.array_equal(found.grid(some).numpy(), expected[some])
 
 
-@pytest.mark.parametrize("device", sorted(sizes.SIZES))
+@pytest.mark.parametrize("device", sorted(SIZES))
 def test_devices_read_whole_blocks_of_rows_whose_lengths_are_taken_at_once(device: str) -> None:
-    assert sizes.SIZES[device].read % CHUNK == 0
+    assert SIZES[device].read % CHUNK == 0
 
 
 @pytest.mark.parametrize("order", ["<", ">"])
@@ -85,7 +84,7 @@ def test_files_that_may_only_be_read_are_read_in_either_order_of_bytes(tmp_path:
 
 @pytest.mark.parametrize("read", [CHUNK, 4 * CHUNK])
 def test_the_first_row_without_a_direction_is_named_whichever_thread_finds_one(monkeypatch: pytest.MonkeyPatch, read: int) -> None:
-    monkeypatch.setitem(sizes.SIZES, "cpu", replace(sizes.SIZES["cpu"], read=read))
+    monkeypatch.setitem(SIZES, "cpu", replace(SIZES["cpu"], read=read))
     monkeypatch.setattr(torch, "get_num_threads", lambda: 4)
     matrix = rows(np.float32)
     matrix[[1999, 1031, 1030]] = 0
