@@ -17,7 +17,7 @@ import numpy as np
 from _common import machine, parser, versions
 from _mining import centres, memory_of
 
-from crosslign.durations import duration
+from crosslign.console import duration
 from crosslign.mining.knn import product_dtype
 from crosslign.mining.search import Search, Step
 from crosslign.mining.side import SIZES, Side

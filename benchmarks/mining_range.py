@@ -16,7 +16,7 @@ import numpy as np
 from _common import machine, parser, versions
 from _mining import run
 
-from crosslign.durations import duration
+from crosslign.console import duration
 from crosslign.mining.backends import BACKENDS
 from crosslign.mining.lists import Neighbours, State
 from crosslign.threads import limit_threads

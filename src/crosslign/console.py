@@ -1,9 +1,23 @@
-"""Numbers, sizes and columns for the terminal."""
+"""Numbers, sizes, times, lines and columns as people read them."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
+
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""Codes that a terminal obeys and nobody sees, and those that turn the direction of what follows; tabs and line ends are text."""
+
+
+def printable(text: str) -> str:
+    """Return a text without control and direction codes, as it may be shown on a terminal or written to a log."""
+    return CONTROL.sub("", text)
+
+
+def one_line(text: str) -> str:
+    """Return a text of the configuration as a table shows it: on one line, without control codes."""
+    return " ".join(printable(text).split())
 
 
 def number_of(number: float, what: str, plural: str = "") -> str:
@@ -31,6 +45,14 @@ def bytes_text(count: float) -> str:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1000
     return f"{count:.1f} TB"
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words: `1 h 02 min`, `3 min 20 s`, `12 s`."""
+    whole = round(seconds)
+    if whole >= 3600:
+        return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    return f"{whole // 60} min {whole % 60:02d} s" if whole >= 60 else f"{whole} s"
 
 
 def _width(text: str) -> int:

@@ -5,20 +5,7 @@ Exit codes (documented in docs/internals.md): 2 wrong input, 3 network, 4 resour
 
 from __future__ import annotations
 
-import re
-
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""Codes that a terminal obeys and nobody sees, and those that turn the direction of what follows; tabs and line ends are text."""
-
-
-def printable(text: str) -> str:
-    """Return a text without control and direction codes, as it may be shown on a terminal or written to a log."""
-    return CONTROL.sub("", text)
-
-
-def one_line(text: str) -> str:
-    """Return a text of the configuration as a table shows it: on one line, without control codes."""
-    return " ".join(printable(text).split())
+from crosslign.console import printable
 
 
 class CrosslignError(Exception):

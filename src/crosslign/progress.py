@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 
-from crosslign.durations import duration
+from crosslign.console import duration
 
 FIRST_SECONDS, MOST_SECONDS = 20.0, 300.0
 """Lines of progress are as far apart as the work is old, within these bounds."""

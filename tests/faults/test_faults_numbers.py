@@ -19,8 +19,9 @@ from project_copy import ROOT
 from crosslign.cli.main import main
 from crosslign.config.cells import resolve_table
 from crosslign.config.load import load_project
+from crosslign.console import printable
 from crosslign.corpora.decontamination import Decontamination
-from crosslign.errors import InputError, printable
+from crosslign.errors import InputError
 from crosslign.files import write_json, write_rows
 from crosslign.files.lineage import Lineage, lineage_path
 from crosslign.files.rows import SCHEMAS

@@ -11,7 +11,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from crosslign.durations import duration
+from crosslign.console import duration
 from crosslign.errors import InputError
 
 PATIENCE_SECONDS = 10.0

@@ -6,7 +6,8 @@ import os
 from collections.abc import Callable, Iterable
 from typing import Any, TextIO
 
-from crosslign.errors import ResourceError, printable
+from crosslign.console import printable
+from crosslign.errors import ResourceError
 
 
 class PrintableStream:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from crosslign.errors import InputError, one_line
+from crosslign.console import one_line
+from crosslign.errors import InputError
 
 ONLY_PUBLISHED = "published figure only"
 """Reason of an empty cell that has only a published figure."""

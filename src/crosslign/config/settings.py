@@ -12,7 +12,7 @@ from typing import Any
 from crosslign.config.schema import check
 from crosslign.config.yaml_files import YamlFile, load_yaml, parse_yaml, plain_value
 from crosslign.files.home import with_home
-from crosslign.files.records import mapped
+from crosslign.files.text import mapped
 
 DEFAULTS: Mapping[str, Any] = {
     "scale": "laptop",

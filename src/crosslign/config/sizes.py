@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from crosslign.errors import InputError
-from crosslign.files.records import mapped
+from crosslign.files.text import mapped
 from crosslign.registry import nearest
 
 MARK = "{size}"

@@ -19,8 +19,8 @@ from crosslign.encoders.unknown import in_words, joined, shares
 from crosslign.errors import InputError
 from crosslign.files import atomic_path, iter_rows
 from crosslign.files.atomic import reserve
-from crosslign.files.records import read_sealed, write_sealed
 from crosslign.files.rows import head_of
+from crosslign.files.text import read_sealed, write_sealed
 from crosslign.progress import Progress
 from crosslign.threads import limit_threads
 

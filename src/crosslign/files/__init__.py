@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from crosslign.files.atomic import atomic_folder, atomic_path, write_text
 from crosslign.files.checksums import sha256_file, sha256_folder, sha256_text
-from crosslign.files.records import read_json, read_json_lines, read_mapping, write_json
+from crosslign.files.text import read_json, read_json_lines, read_mapping, write_json
 
 if TYPE_CHECKING:
     from crosslign.files.rows import head_of, iter_rows, read_rows, write_batches, write_rows

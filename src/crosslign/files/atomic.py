@@ -7,13 +7,13 @@ import logging
 import os
 import resource
 import shutil
+import stat
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from crosslign.errors import CrosslignError, InputError, ResourceError
-from crosslign.files.walk import is_plain, is_there
 
 log = logging.getLogger(__name__)
 
@@ -157,13 +157,22 @@ def require_writable(folder: Path, name: str = "writable") -> None:
         raise problem or ResourceError("cannot be written", where=str(folder), why=str(error.strerror)) from error
 
 
+def is_device(path: Path) -> bool:
+    """Tell whether a device, a pipe or a socket lies at a path: to read one may wait for ever, a rename over it leaves none."""
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
 def require_replaceable(path: Path) -> None:
     """Check that nothing but a file or a folder lies where one is to be written: a rename over a device leaves the machine without it.
 
     Raises:
         InputError: a device, a pipe or a socket lies there.
     """
-    if is_there(path) and not is_plain(path):
+    if is_device(path):
         raise InputError("a device, pipe or socket cannot be replaced", where=str(path), do="Name a file as the output")
 
 

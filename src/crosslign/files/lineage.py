@@ -16,8 +16,8 @@ from typing import Any
 from crosslign.errors import InputError
 from crosslign.files.checksums import sha256_file, sha256_folder
 from crosslign.files.own import OwnSums
-from crosslign.files.records import mapped, read_json, write_json
 from crosslign.files.surroundings import commit, machine, versions
+from crosslign.files.text import mapped, read_json, write_json
 from crosslign.files.walk import files_below, passing_gone
 
 AGAIN = "Wait until no other process writes there, then run the same command again"
@@ -160,11 +160,11 @@ def as_written(sidecar: Path) -> Iterator[None]:
 def sidecar_if_there(path: Path) -> dict[str, Any] | None:
     """Return what a lineage file holds, None where it is not there, or goes away meanwhile; errors as those of `read_sidecar`."""
     try:
-        return read_sidecar(path)
+        return read_sidecar(path) if os.path.lexists(path) else None
     except InputError:
         if os.path.lexists(path):
             raise
-        return None
+        return None  # it went away meanwhile
 
 
 def read_lineage(artefact: Path) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from crosslign.errors import CrosslignError
 from crosslign.files.checksums import sha256_file, sha256_text
-from crosslign.files.records import read_mapping, write_json
+from crosslign.files.text import read_mapping, write_json
 from crosslign.files.walk import files_below
 
 MODEL_FILES = (".json", ".txt", ".safetensors", ".model", ".spm", ".md", ".vocab", ".bpe")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from crosslign.errors import InputError
-from crosslign.files.records import read_json
+from crosslign.files.text import read_json
 
 INDEXES = "*.index.json"
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crosslign.errors import printable
+from crosslign.console import printable
 
 LAST_LINES = 6
 CAUSE = re.compile(r"^\S+ \S+ (?P<level>ERROR|CRITICAL) [\w.]+: (?P<text>.*)$")

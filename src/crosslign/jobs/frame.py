@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.config.versions import code_behind
-from crosslign.errors import CrosslignError, InputError, printable
+from crosslign.console import printable
+from crosslign.errors import CrosslignError, InputError
 from crosslign.files.atomic import disk_problem
 from crosslign.files.fingerprint import fingerprint
 from crosslign.files.lineage import AGAIN, Lineage, beside_recipe

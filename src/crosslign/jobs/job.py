@@ -23,7 +23,7 @@ from crosslign.errors import ResourceError
 from crosslign.files.atomic import disk_problem, in_words, require_replaceable
 from crosslign.files.lineage import FOLDERS, Lineage, lineage_path
 from crosslign.files.locks import locked
-from crosslign.files.records import mapped
+from crosslign.files.text import mapped
 
 Paths = dict[str, Any]
 DERIVED = "derived"

@@ -9,8 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from crosslign.config.resources import stage_of
-from crosslign.console import number_of
-from crosslign.durations import duration
+from crosslign.console import duration, number_of
 
 UNKNOWN_SECONDS = 1.0
 """What a job counts of whose kind nothing is known and none has finished; the sum is then said to be a least one."""

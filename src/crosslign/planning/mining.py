@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from crosslign.config.loads import Load
 from crosslign.config.project import Project
 from crosslign.config.resources import load_of, uncapped_need
-from crosslign.console import bytes_text, number_of
-from crosslign.durations import duration
+from crosslign.console import bytes_text, duration, number_of
 from crosslign.planning.cost import Job
 
 MINING_SECONDS: Mapping[str, Callable[[Load], float]] = {

@@ -10,8 +10,7 @@ from pathlib import Path
 from crosslign.config.data_plan import FileNeed
 from crosslign.config.project import Project
 from crosslign.config.resources import RULES, STAND_IN_RULE, stage_of
-from crosslign.console import number_of
-from crosslign.durations import duration
+from crosslign.console import duration, number_of
 from crosslign.files.walk import files_below
 from crosslign.planning.cost import (
     Job,

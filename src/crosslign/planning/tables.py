@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from crosslign.config.data_plan import data_plan
 from crosslign.config.project import Project
-from crosslign.console import bytes_text
-from crosslign.durations import duration
+from crosslign.console import bytes_text, duration
 from crosslign.planning.cost import Job, cost_of
 from crosslign.planning.graph import Graph, behind
 from crosslign.planning.simulation import longest_path, simulate

@@ -10,8 +10,7 @@ from crosslign.config.priorities import job_priority
 from crosslign.config.project import Project
 from crosslign.config.resources import load_of, stage_of
 from crosslign.config.targets import target_names
-from crosslign.console import number_of
-from crosslign.durations import duration
+from crosslign.console import duration, number_of
 from crosslign.planning.cost import START_HOURS, correction, encoding_correction, encoding_hours
 from crosslign.planning.graph import Graph, Planned, own_name
 from crosslign.planning.mining import MINING_SECONDS

@@ -15,7 +15,7 @@ from crosslign.console import number_of
 from crosslign.errors import InputError
 from crosslign.files.fingerprint import fingerprint
 from crosslign.files.lineage import code_of, described_by, read_sidecar, sidecars_of
-from crosslign.files.records import write_json
+from crosslign.files.text import write_json
 from crosslign.paths import SHARED
 from crosslign.provenance.causes import OTHER_CODE
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from crosslign.config.baselines import full_name, layout_of
 from crosslign.config.cells import table_files
-from crosslign.console import as_columns, number_of
-from crosslign.errors import InputError, printable
+from crosslign.console import as_columns, number_of, printable
+from crosslign.errors import InputError
 from crosslign.files.lineage import FOLDERS, as_written, lineage_path, sidecar_if_there
 from crosslign.files.text import read_text
 from crosslign.files.walk import files_below

@@ -17,8 +17,8 @@ from ruamel.yaml import YAML
 from crosslign.config.baselines import full_name, layout_of, notes_at, unique_names
 from crosslign.config.cells import resolve_table
 from crosslign.config.project import Project
-from crosslign.console import number_of
-from crosslign.errors import InputError, printable
+from crosslign.console import number_of, printable
+from crosslign.errors import InputError
 from crosslign.files.lineage import code_of, lineage_path
 from crosslign.files.walk import is_there
 from crosslign.paths import PUBLISHED

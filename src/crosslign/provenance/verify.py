@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from crosslign.console import number_of
-from crosslign.errors import printable
+from crosslign.console import number_of, printable
 from crosslign.provenance.artefact_states import MISSING, REMOVED, SOUND, STALE, TOUCHED, UNREAD, WHOLE, artefacts
 from crosslign.provenance.cell_states import cells
 from crosslign.provenance.code_states import code_lines

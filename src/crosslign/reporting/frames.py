@@ -13,7 +13,7 @@ from crosslign.config.cells import resolve_table
 from crosslign.config.project import Project
 from crosslign.errors import InputError
 from crosslign.files.lineage import is_sidecar
-from crosslign.files.records import read_json
+from crosslign.files.text import read_json
 from crosslign.files.walk import files_below, is_there
 from crosslign.registry import nearest
 from crosslign.reporting.values import fill_cells

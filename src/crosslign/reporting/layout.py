@@ -12,8 +12,8 @@ from typing import Any
 from crosslign.config.baselines import ONLY_PUBLISHED, baseline_rows, baseline_words, layout_of, named_columns, notes_at, unique_names
 from crosslign.config.budgets import ALLOWED, off
 from crosslign.config.resolve import CHOSEN
-from crosslign.console import number_of
-from crosslign.errors import InputError, one_line, printable
+from crosslign.console import number_of, one_line, printable
+from crosslign.errors import InputError
 from crosslign.files.lineage import licences_and_heads
 from crosslign.paths import COUNTS
 from crosslign.reporting.published import published_of

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from crosslign.errors import printable
+from crosslign.console import printable
 from crosslign.files import write_text
 from crosslign.reporting.layout import lay_out
 from crosslign.reporting.markup import markdown_escape, templates

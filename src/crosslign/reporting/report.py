@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.config.cells import table_files
-from crosslign.console import number_of
-from crosslign.errors import printable
+from crosslign.console import number_of, printable
 from crosslign.files import write_text
 from crosslign.files.lineage import licences_and_heads
 from crosslign.files.text import read_csv

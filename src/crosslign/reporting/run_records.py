@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.config.resources import stage_of
-from crosslign.console import number_of
-from crosslign.durations import duration
+from crosslign.console import duration, number_of
 from crosslign.files.lineage import gpu_hours, read_sidecar, wall_seconds
 from crosslign.planning.plan import Measured
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crosslign.config.resources import stage_of
-from crosslign.console import number_of
-from crosslign.durations import duration
+from crosslign.console import duration, number_of
 from crosslign.planning.plan import STAGES, Measured
 from crosslign.reporting.run_records import Lineages, stage_times
 

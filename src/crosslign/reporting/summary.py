@@ -6,8 +6,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from crosslign.console import as_columns
-from crosslign.errors import printable
+from crosslign.console import as_columns, printable
 from crosslign.files.text import read_csv
 
 DASH = "–"

@@ -8,8 +8,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Sequence
 
-from crosslign.console import number_of
-from crosslign.durations import duration
+from crosslign.console import duration, number_of
 from crosslign.slurm.commands import SECONDS, ask
 
 PENDING_SECONDS = 1800.0

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
-from crosslign.console import number_of
-from crosslign.durations import duration
+from crosslign.console import duration, number_of
 from crosslign.errors import InputError
 from crosslign.files.text import read_text
 from crosslign.slurm.commands import ask, queued

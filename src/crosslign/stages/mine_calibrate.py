@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crosslign.devices import all_devices
-from crosslign.files.records import write_json
+from crosslign.files.text import write_json
 from crosslign.jobs.job import Job
 from crosslign.mining.calibrate import calibrate
 from crosslign.mining.lists import read_neighbours

@@ -7,7 +7,7 @@ from pathlib import Path
 from crosslign.config.entry_keys import KERNELS
 from crosslign.encoders.text_sets import embed_text_set
 from crosslign.files.lineage import lineage_path
-from crosslign.files.records import read_json
+from crosslign.files.text import read_json
 from crosslign.jobs.job import Job
 from crosslign.stages import STAGES
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosslign.files.records import read_json
+from crosslign.files.text import read_json
 from crosslign.jobs.job import Job
 from crosslign.mining.calibration import asked_threshold
 from crosslign.mining.lists import read_neighbours

@@ -12,7 +12,7 @@ from crosslign.encoders.unknown import in_words
 from crosslign.errors import InputError
 from crosslign.files import sha256_text
 from crosslign.files.lineage import Lineage, lineage_path
-from crosslign.files.records import read_json
+from crosslign.files.text import read_json
 from crosslign.jobs.job import Job
 from crosslign.paths import EVALUATION_FILES
 from crosslign.stages import STAGES

@@ -8,7 +8,7 @@ from typing import Any
 
 from crosslign.config.entry_keys import KERNELS, PACE
 from crosslign.config.resolve import put
-from crosslign.files.records import read_json
+from crosslign.files.text import read_json
 from crosslign.jobs.job import DERIVED, Job
 from crosslign.reporting.card import write_cards
 from crosslign.stages import STAGES

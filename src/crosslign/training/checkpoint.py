@@ -22,8 +22,8 @@ from crosslign.config.versions import raised
 from crosslign.encoders.model import Model
 from crosslign.errors import InputError
 from crosslign.files import atomic_folder, sha256_file, sha256_text, write_text
-from crosslign.files.records import read_sealed, write_sealed
 from crosslign.files.surroundings import versions
+from crosslign.files.text import read_sealed, write_sealed
 from crosslign.files.walk import disk_below
 from crosslign.objectives.contract import Part
 from crosslign.objectives.saved_parts import PARTS_FILE, state_of

@@ -10,7 +10,7 @@ from crosslign.config.trials import DEV
 from crosslign.console import number_of
 from crosslign.errors import InputError
 from crosslign.files import write_json
-from crosslign.files.records import read_json
+from crosslign.files.text import read_json
 
 
 def write_choice(recipe: Mapping[str, Any], folders: Mapping[str, Path], out: Path) -> dict[str, Any]:

@@ -14,8 +14,7 @@ from pathlib import Path
 from statistics import median
 from typing import IO, Any
 
-from crosslign.console import number_of
-from crosslign.durations import duration
+from crosslign.console import duration, number_of
 from crosslign.progress import ONLY_IN_FILE, Pace
 
 log = logging.getLogger(__name__)

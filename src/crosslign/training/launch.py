@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.errors import CrosslignError, InputError, NetworkError, ResourceError, StoppedError
-from crosslign.files.records import read_json, write_json
 from crosslign.files.temporary import temporary_folder
+from crosslign.files.text import read_json, write_json
 from crosslign.workers import STOPPING
 
 MODULE = "crosslign.training.rank"

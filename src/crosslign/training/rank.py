@@ -9,7 +9,7 @@ from pathlib import Path
 
 from crosslign.collector import collect_rarely
 from crosslign.errors import CrosslignError
-from crosslign.files.records import read_json, write_json
+from crosslign.files.text import read_json, write_json
 from crosslign.training.launch import LAUNCHER_VARIABLE
 from crosslign.training.memory import HalvedError
 from crosslign.training.run import train_run

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import pytest
 from small_report import lineages, table, write_report
 
-from crosslign.errors import printable
+from crosslign.console import printable
 from crosslign.files import write_json
 from crosslign.reporting.overview import build_overview
 from crosslign.reporting.report import build_report

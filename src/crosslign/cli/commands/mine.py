@@ -32,12 +32,11 @@ from crosslign.config.mining import (
     vectors_path,
 )
 from crosslign.config.settings import own_file
-from crosslign.console import number_of
-from crosslign.durations import duration
+from crosslign.console import duration, number_of
 from crosslign.errors import InputError
 from crosslign.files.atomic import require_writable
 from crosslign.files.lineage import lineage_path
-from crosslign.files.records import read_json
+from crosslign.files.text import read_json
 from crosslign.mining.expected import calibration_lines
 from crosslign.mining.formats import FILES
 from crosslign.mining.summary import cut_text, read_text, summary_lines

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from crosslign.cli import COMMANDS
 from crosslign.cli.project import project_arguments, results_folder
-from crosslign.console import number_of
-from crosslign.errors import printable
+from crosslign.console import number_of, printable
 
 
 @COMMANDS.register()

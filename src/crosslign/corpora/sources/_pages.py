@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from crosslign.console import one_line
 from crosslign.corpora.unpacking import MAGIC
-from crosslign.errors import NetworkError, one_line
+from crosslign.errors import NetworkError
 
 PAGE = re.compile(
     rb"\s*(?:<\?xml[^>]*>\s*)?(?:(?><!--.*?-->)\s*+)*+<(?:!doctype html|html|head|body|title|meta|script)\b", re.IGNORECASE | re.DOTALL

@@ -1,8 +1,8 @@
-"""Times in words."""
+"""Numbers, times and lines as people read them."""
 
 import pytest
 
-from crosslign.durations import duration
+from crosslign.console import duration
 
 
 @pytest.mark.parametrize(
