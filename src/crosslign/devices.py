@@ -9,15 +9,19 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from crosslign.errors import InputError, ResourceError
 from crosslign.progress import ONLY_IN_FILE
 
 if TYPE_CHECKING:
+    import torch
+    from numpy.typing import NDArray
     from torch import Tensor
 
 VARIABLE = "CROSSLIGN_DEVICE"
@@ -112,3 +116,47 @@ def encoding_devices() -> list[str]:
 def wide(values: Tensor) -> Tensor:
     """Return values as float64, on the CPU where their device has no such numbers."""
     return (values.cpu() if values.device.type == APPLE else values).double()
+
+
+def sent(values: Tensor, device: torch.device | str) -> Tensor:
+    """Return values of the CPU on a device; to a GPU from pinned memory, so that nothing waits for what the GPU still does."""
+    import torch
+
+    if torch.device(device).type == "cuda" and torch.cuda.is_available():
+        values = values.pin_memory()
+    return values.to(device, non_blocking=True)
+
+
+def numbers_on(device: torch.device | None, values: Sequence[Any] | NDArray[Any]) -> Tensor:
+    """Return whole numbers that the host knows, int64, or truth values, bool, on a device (None: the CPU); nothing waits for it."""
+    import torch
+
+    found = torch.as_tensor(values, dtype=torch.bool if len(values) and isinstance(values[0], bool | np.bool_) else torch.int64)
+    return found if device is None else sent(found, device)
+
+
+class Fetched:
+    """Numbers on their way from a device to the host, all in one copy, behind what the device was given before it.
+
+    Args:
+        tensors: of one device, of any types and shapes; they arrive as float64.
+    """
+
+    def __init__(self, tensors: Sequence[Tensor]) -> None:
+        import torch
+
+        self._shapes = [tensor.shape for tensor in tensors]
+        joint = torch.cat([wide(tensor.detach()).reshape(-1) for tensor in tensors])
+        self._event = torch.cuda.Event() if joint.device.type == "cuda" else None  # type: ignore[no-untyped-call]
+        self._joint = joint.to("cpu", non_blocking=self._event is not None)
+        if self._event is not None:
+            self._event.record(torch.cuda.current_stream(joint.device))
+
+    def values(self) -> list[Tensor]:
+        """Return the tensors, on the CPU: the host waits for the copy, and for nothing that the device was given after it."""
+        if self._event is not None:
+            self._event.synchronize()
+        import torch
+
+        parts = torch.split(self._joint, [shape.numel() for shape in self._shapes])
+        return [part.view(shape) for part, shape in zip(parts, self._shapes, strict=True)]

@@ -36,8 +36,8 @@ MOVED = """\
 from torch import Tensor
 
 
-def mean_of(values: Tensor) -> float:
-    return float(values.detach().float().mean()) if values.numel() else 0.0
+def mean_of(values: Tensor) -> Tensor:
+    return values.detach().float().mean() if values.numel() else values.new_zeros(())
 """
 HARMLESS = {
     "a private function of the registries renamed": ("registry.py", "_snake", "_underscored"),
@@ -59,8 +59,8 @@ HARMLESS = {
     "a comment in a scorer": ("tasks/scorers/sts.py", "", "\n# Spearman's is the papers' metric.\n"),
     "a helper moved to a module of its own": (
         "objectives/contract.py",
-        'def mean_of(values: Tensor) -> float:\n    """Return the mean as a plain number for the log; 0 of nothing."""\n'
-        "    return float(values.detach().float().mean()) if values.numel() else 0.0\n",
+        'def mean_of(values: Tensor) -> Tensor:\n    """Return the mean as a number for the log; 0 of nothing."""\n'
+        "    return values.detach().float().mean() if values.numel() else torch.zeros((), device=values.device)\n",
         "from crosslign.objectives.plain import mean_of  # noqa: E402, F401\n",
     ),
     "a new optional key of trainings with its default": ("config/entry_keys.py", '"threads": 1,', '"threads": 1,\n    "smoothing": 0.0,'),

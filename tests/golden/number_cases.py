@@ -197,7 +197,7 @@ def _steps(text: str):
         found.append(
             {
                 "loss": float(loss.total.detach()),
-                "logged": dict(sorted(loss.logged.items())),
+                "logged": {name: float(value) for name, value in sorted(loss.logged.items())},
                 "asked": {name: [len(one.texts), digest(list(one.texts)), one.pooling, one.layer] for name, one in sorted(asked.items())},
                 "gradient": [numbers(g.numpy(), 2) for g in grads if g is not None],
             }

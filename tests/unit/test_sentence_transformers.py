@@ -120,7 +120,7 @@ def own_steps(tiny_encoder, tmp_path, one_thread):
             heads = {name: copy.deepcopy(dict(part.named_parameters())) for name, part in made.items()}
             found = real_run(stepper, *given)
             grads = {name: p.grad.to_dense().clone() for name, p in model.named_parameters() if p.grad is not None}
-            steps.append((*seen[-1], weights, heads, grads, found.loss))
+            steps.append((*seen[-1], weights, heads, grads, float(found.loss)))
             return found
 
         with pytest.MonkeyPatch.context() as patch:

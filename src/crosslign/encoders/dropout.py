@@ -87,6 +87,15 @@ def _interface(module: nn.Module, query: Tensor, key: Tensor, value: Tensor, att
     return sdpa_attention_forward(module, query, key, value, attention_mask, **options)
 
 
+def _mask(*args: Any, **options: Any) -> Any:
+    """Do what transformers' own function does, which asks a GPU whether a mask masks anything: batches without padding have none."""
+    from transformers.masking_utils import sdpa_mask
+
+    if options.get("attention_mask") is not None:
+        options |= {"allow_is_causal_skip": False, "allow_is_bidirectional_skip": False}
+    return sdpa_mask(*args, **options)
+
+
 def set_dropout(backbone: nn.Module, p: float) -> None:
     """Give every dropout of a model one probability: its layers, and the attention weights, whose probability some hold as a number."""
     for module in backbone.modules():
@@ -100,7 +109,6 @@ def set_dropout(backbone: nn.Module, p: float) -> None:
 def use_fast_dropout(backbone: Any) -> None:
     """Put the dropout of this module into a transformers model, and its attention in the place of `sdpa`, where the model has that."""
     from transformers import AttentionInterface, AttentionMaskInterface
-    from transformers.masking_utils import sdpa_mask
 
     for module in list(backbone.modules()):
         for name, child in module.named_children():
@@ -109,5 +117,5 @@ def use_fast_dropout(backbone: Any) -> None:
     if backbone.config._attn_implementation != "sdpa":
         return
     AttentionInterface.register(NAME, _interface)
-    AttentionMaskInterface.register(NAME, sdpa_mask)
+    AttentionMaskInterface.register(NAME, _mask)
     backbone.set_attn_implementation(NAME)

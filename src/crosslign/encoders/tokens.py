@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from crosslign.devices import sent
 from crosslign.files import sha256_text
 
 Ids = NDArray[np.int32]
@@ -85,13 +86,6 @@ def _padded(arrays: Sequence[Ids], lengths: NDArray[np.int64], fill: int) -> NDA
     matrix = np.full((len(arrays), int(lengths.max())), fill, dtype=np.int64)
     matrix[np.arange(matrix.shape[1]) < lengths[:, None]] = np.concatenate(arrays)
     return matrix
-
-
-def sent(values: Tensor, device: torch.device | str) -> Tensor:
-    """Return values of the CPU on a device; to a GPU from pinned memory, so that nothing waits for what the GPU still does."""
-    if torch.device(device).type == "cuda" and torch.cuda.is_available():
-        values = values.pin_memory()
-    return values.to(device, non_blocking=True)
 
 
 def collate(ids: Sequence[Ids], segments: Sequence[Ids] | None, pad: int, device: torch.device | str = "cpu") -> dict[str, Tensor]:

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from crosslign.devices import numbers_on
 from crosslign.errors import InputError
 from crosslign.objectives.contract import Batch, Input
 
@@ -145,7 +146,7 @@ class Given:
         self._places: dict[str, deque[int]] = defaultdict(deque)
         for place, text in enumerate(text for column in texts for text in column):
             self._places[text].append(place)
-        self._handed: dict[str, Tensor] = {}
+        self._handed: dict[str, Tensor] = {}  # the very tensors: terms that read one input get one
         self._asked: dict[str, list[str]] = {}
 
     def of(self, name: str, item: Input) -> Tensor:
@@ -163,5 +164,5 @@ class Given:
                 waiting = self._places[text]
                 places.append(waiting[0])
                 waiting.rotate(-1)
-            self._handed[name] = torch.tensor(places, device=self._vectors.device)
-        return self._vectors[self._handed[name]]
+            self._handed[name] = self._vectors[numbers_on(self._vectors.device, places)]
+        return self._handed[name]

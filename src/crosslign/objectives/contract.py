@@ -14,6 +14,7 @@ import torch
 from torch import Generator, Tensor, nn
 from torch.nn.functional import normalize
 
+from crosslign.devices import APPLE, numbers_on, wide
 from crosslign.errors import InputError
 from crosslign.registry import nearest
 
@@ -77,10 +78,10 @@ def ids_of(name: str) -> str:
 
 @dataclass(frozen=True)
 class Loss:
-    """A float32 scalar with gradient, and plain numbers for the log."""
+    """A float32 scalar with gradient, and numbers for the log: of the device, tensors of one element, which are fetched all at once."""
 
     total: Tensor
-    logged: dict[str, float] = field(default_factory=dict)
+    logged: Mapping[str, float | Tensor] = field(default_factory=dict)
 
 
 def checked_loss(objective: str, returned: Any) -> Loss:
@@ -95,12 +96,16 @@ def checked_loss(objective: str, returned: Any) -> Loss:
         found = f"it returned {type(returned).__name__}"
     elif loss.total.numel() != 1 or not loss.total.is_floating_point():
         found = f"it returned {loss.total.dtype} of shape {list(loss.total.shape)}"
-    elif not all(isinstance(name, str) and isinstance(value, int | float) for name, value in loss.logged.items()):
+    elif not all(isinstance(name, str) and _is_number(value) for name, value in loss.logged.items()):
         found = f"it logs {', '.join(f'{name!r}: {type(value).__name__}' for name, value in loss.logged.items())}"
     if found:
-        do = "Return a scalar float tensor, or Loss(total, logged) with a dict of plain numbers (docs/add-a-method.md)"
+        do = "Return a scalar float tensor, or Loss(total, logged) with a dict of numbers, or tensors of one element (docs/add-a-method.md)"
         raise InputError("not a loss", where=f"loss of the objective {objective}", why=found, do=do)
     return loss if loss.total.ndim == 0 else Loss(loss.total.reshape(()), loss.logged)
+
+
+def _is_number(value: Any) -> bool:
+    return value.numel() == 1 if isinstance(value, Tensor) else isinstance(value, int | float)
 
 
 def checked_inputs(objective: str, returned: Any) -> dict[str, Input]:
@@ -158,7 +163,7 @@ class Part(nn.Module):
         """Run after the queries are encoded and before the keys are: the moving average of momentum members."""
 
     def commit(self, vectors: dict[str, Tensor]) -> None:
-        """Run once a step, after the loss and before the backward pass: enqueue keys, update rank scores."""
+        """Run once a step whose loss is finite, after the backward pass: enqueue keys, update rank scores."""
 
     def key_member(self, name: str) -> nn.Module | None:
         """Return the momentum copy of a member, or None where the part holds none."""
@@ -236,19 +241,19 @@ def class_of(batch: Batch, device: torch.device | None = None) -> Tensor:
     for row, label in zip(batch.ids, labels, strict=True):
         if label is None or len(label) != 1 or label[0] % 1:
             raise InputError("each row needs one class, a whole number", where=f"row {row}", why=f"its label is {label}")
-    return torch.tensor([int(label[0]) for label in labels if label], dtype=torch.int64, device=device)
+    return numbers_on(device, [int(label[0]) for label in labels if label])
 
 
 def supervised(batch: Batch, device: torch.device | None = None) -> Tensor:
     """Return bool [B]: which rows' labels may be learnt from; rows that do not say so may."""
     flags = batch.columns.get("supervised") or [None] * len(batch)
-    return torch.tensor([flag is not False for flag in flags], dtype=torch.bool, device=device)
+    return numbers_on(device, [flag is not False for flag in flags])
 
 
 def text_codes(*lists: Sequence[str], device: torch.device | None = None) -> list[Tensor]:
     """Return int64 numbers, one per text of each list, that are equal where the texts are."""
     codes: dict[str, int] = {}
-    return [torch.tensor([codes.setdefault(text, len(codes)) for text in texts], dtype=torch.int64, device=device) for texts in lists]
+    return [numbers_on(device, [codes.setdefault(text, len(codes)) for text in texts]) for texts in lists]
 
 
 def equal(a: Tensor, b: Tensor) -> Tensor:
@@ -306,6 +311,18 @@ def kept_logsumexp(scores: Tensor, keep: Tensor) -> Tensor:
     return scores.masked_fill(~keep, MASKED).logsumexp(1)
 
 
-def mean_of(values: Tensor) -> float:
-    """Return the mean as a plain number for the log; 0 of nothing."""
-    return float(values.detach().float().mean()) if values.numel() else 0.0
+def mean_of(values: Tensor) -> Tensor:
+    """Return the mean as a number for the log; 0 of nothing."""
+    return values.detach().float().mean() if values.numel() else torch.zeros((), device=values.device)
+
+
+def chosen(values: Tensor, mask: Tensor, count: int) -> Tensor:
+    """Return `values[mask]`, of any one shape, where the host knows how many there are: a GPU need not be asked."""
+    if values.device.type == APPLE:
+        return values[mask]
+    return values.flatten().index_select(0, torch.nonzero_static(mask.flatten(), size=count).squeeze(1))
+
+
+def share_of(count: Tensor, rows: int) -> Tensor:
+    """Return a share for the log, of a count that the device knows and one that the host knows."""
+    return wide(count.detach()) / rows

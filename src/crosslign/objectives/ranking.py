@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import torch
 from torch import Generator, Tensor
 
 from crosslign.console import number_of
+from crosslign.devices import numbers_on
 from crosslign.errors import InputError
-from crosslign.objectives.contract import Batch, Input, Part, mean_of, part_of, side, unit
+from crosslign.objectives.contract import Batch, Input, Part, chosen, mean_of, part_of, side, unit
 from crosslign.objectives.parts.momentum_queue import MomentumQueue
 from crosslign.objectives.parts.rank_scores import RankScores
 from crosslign.objectives.rank_classifier import RankClassifier
@@ -27,6 +27,7 @@ class Pool:
         keep: bool [B, M]; false where an anchor meets its own key.
         forced: bool [B, M]; pairs whose rank is known to be 1.
         cosines: [B, M].
+        pairs: how many pairs are kept, and how many of them are not forced.
     """
 
     anchors: Tensor
@@ -34,6 +35,15 @@ class Pool:
     keep: Tensor
     forced: Tensor
     cosines: Tensor
+    pairs: tuple[int, int]
+
+    def kept(self, values: Tensor) -> Tensor:
+        """Return those of values [B, M] whose pair is kept."""
+        return chosen(values, self.keep, self.pairs[0])
+
+    def free(self, values: Tensor) -> Tensor:
+        """Return those of values [B, M] whose pair is kept, and its rank not known."""
+        return chosen(values, self.keep & ~self.forced, self.pairs[1])
 
 
 def scores_of(parts: Mapping[str, Part], name: str | None, classifier: RankClassifier) -> RankScores | None:
@@ -92,14 +102,16 @@ class Candidates:
         forced = itself.clone()
         at = torch.arange(len(own), device=anchors.device)
         itself[at, len(earlier) + at] = True
-        forced[rows, len(earlier) + len(own) + torch.arange(len(rows), device=anchors.device)] = True
-        queue.stage("a_key", own, batch.columns["a_lang"])
+        forced[numbers_on(anchors.device, rows), len(earlier) + len(own) + torch.arange(len(rows), device=anchors.device)] = True
+        queue.stage("a_key", vectors["a_key"], batch.columns["a_lang"])
         keep = torch.ones_like(itself) if self.self_positive else ~itself
         forced = forced | itself if self.self_positive else forced
-        return Pool(anchors, candidates, keep, forced, anchors @ candidates.T)
+        pairs = itself.numel() - (0 if self.self_positive else len(own))
+        free = pairs - len(rows) - (len(own) if self.self_positive else 0)
+        return Pool(anchors, candidates, keep, forced, anchors @ candidates.T, (pairs, free))
 
 
-def guard_rails(pool: Pool, posteriors: Tensor, scores: RankScores | None) -> dict[str, float]:
+def guard_rails(pool: Pool, posteriors: Tensor, scores: RankScores | None) -> dict[str, float | Tensor]:
     """Return what tells whether the ranks still mean something; pairs of known rank are left out.
 
     Returns:
@@ -107,18 +119,18 @@ def guard_rails(pool: Pool, posteriors: Tensor, scores: RankScores | None) -> di
         on which both agree; `entropy` of the posteriors; `without_rank_1`, the share of anchors without a candidate of rank 1;
         `s_<r>` and `s_decreasing` (1 or 0).
     """
-    free, count = pool.keep & ~pool.forced, posteriors.shape[-1]
-    detached = posteriors.detach()
+    count, detached = posteriors.shape[-1], posteriors.detach()
     by_classifier = detached.argmax(-1) + 1
-    logged = {f"occupancy_g_{r}": mean_of(by_classifier[free] == r) for r in range(1, count + 1)}
-    logged["entropy"] = mean_of(-(detached.exp() * detached).sum(-1)[free])
+    free = pool.free(by_classifier)
+    logged: dict[str, float | Tensor] = {f"occupancy_g_{r}": mean_of(free == r) for r in range(1, count + 1)}
+    logged["entropy"] = mean_of(pool.free(-(detached.exp() * detached).sum(-1)))
     first = ((by_classifier == 1) & pool.keep) | pool.forced
     logged["without_rank_1"] = mean_of(~first.any(1))
     if scores is None:
         return logged
-    by_encoder = scores.nearest(pool.cosines)
-    logged |= {f"occupancy_m_{r}": mean_of(by_encoder[free] == r) for r in range(1, count + 1)}
-    logged["agreement"] = mean_of(by_classifier[free] == by_encoder[free])
-    values = scores.scores.tolist()
-    logged |= {f"s_{r}": value for r, value in enumerate(values, start=1)}
-    return logged | {"s_decreasing": float(all(a > b for a, b in pairwise(values)))}
+    by_encoder = pool.free(scores.nearest(pool.cosines))
+    logged |= {f"occupancy_m_{r}": mean_of(by_encoder == r) for r in range(1, count + 1)}
+    logged["agreement"] = mean_of(free == by_encoder)
+    values = scores.scores.clone()  # as they are now: `commit` moves them
+    logged |= {f"s_{r}": value for r, value in enumerate(values.unbind(), start=1)}
+    return logged | {"s_decreasing": (values[:-1] > values[1:]).all().float()}

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import torch
 from torch import Tensor
 
+from crosslign.devices import numbers_on
 from crosslign.errors import InputError
 from crosslign.objectives.contract import Batch, Input, both_sides, side
 from crosslign.options import MinLen, Schema, ViewKind
@@ -140,7 +141,7 @@ class Views:
             return [Compared(anchors, vectors["b"], torch.arange(len(anchors), device=anchors.device))]
         found = []
         for v, rows in enumerate(self._rows(batch)):
-            name, numbers = f"{self._name}_{v}", torch.tensor(rows, device=anchors.device)
+            name, numbers = f"{self._name}_{v}", numbers_on(anchors.device, rows)
             if self.encode == "pair":
                 views = vectors[name]
             else:

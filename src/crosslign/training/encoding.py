@@ -15,11 +15,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from crosslign.devices import distinct_rows
+from crosslign.devices import distinct_rows, sent
 from crosslign.encoders.model import Member, Model
 from crosslign.encoders.packed.training import PackedTraining, trains_packed
 from crosslign.encoders.pooling import MASKED_TOKENS
-from crosslign.encoders.tokens import Ids, collate, sent
+from crosslign.encoders.tokens import Ids, collate
 from crosslign.errors import InputError
 from crosslign.objectives.contract import Input, ids_of
 from crosslign.training.draws import derive, seed_device
@@ -317,6 +317,17 @@ class Encoding:
         for group in self._groups.values():
             member = self._model.member(group.member)
             found += cost_of(member, group.ids, member.blocks_read(group.pooling, group.layer), gradient)
+        return found
+
+    def read(self) -> dict[Tensor, NDArray[np.bool_]]:
+        """Return which rows of embedding tables will have a sparse gradient, on all ranks; of a GPU alone, which would be asked else."""
+        found: dict[Tensor, NDArray[np.bool_]] = {}
+        for group in self._groups.values():
+            backbone: Any = group.module.backbone
+            if self._settings.accelerator.device.type == "cuda" and self._settings.packs(backbone):
+                table = backbone.embeddings.word_embeddings.weight
+                rows = found.setdefault(table, np.zeros(len(table), np.bool_))
+                rows[np.concatenate(group.ids)] = rows[0] = True  # row 0: what fills a batch up
         return found
 
     @property

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from crosslign.config.entry_keys import KERNELS
+from crosslign.devices import Fetched
 from crosslign.encoders.model import Model
 from crosslign.errors import InputError, ResourceError, StoppedError
 from crosslign.files import atomic_folder
@@ -28,7 +30,7 @@ from crosslign.training.memory import HalvedError, TooLargeError, bounded_memory
 from crosslign.training.optimiser import Optimiser, steps_within, total_steps
 from crosslign.training.selection import Dev, Selection
 from crosslign.training.signals import GivenUpError, StopFlag, stop_requests
-from crosslign.training.step import NotFiniteError, StepLoss, Stepper, not_finite
+from crosslign.training.step import Launched, NotFiniteError, StepLoss, Stepper, not_finite
 from crosslign.training.terms import Stream, open_streams
 
 OVERFLOWS = 20
@@ -177,22 +179,23 @@ class _Run:
         Raises:
             TooLargeError: memory does not suffice for the micro-batches.
         """
-        learning_rate, result, norm = self.optimiser.learning_rate(self.done), None, float("nan")
-        lost: NotFiniteError | None = None
-        try:
-            result = self.stepper.run(self.done, learning_rate, self.scaler)
-            if self.accelerator.device.type == "cuda" and self.done + 1 < self.steps:
-                self.stepper.prepare(self.done + 1)
-            norm = self._update()
-            if what := self._lost(norm):
-                raise not_finite(what, self.done, result.ids, learning_rate, result.terms)
-        except NotFiniteError as error:
-            lost = error
-            self.optimiser.clear()
-        self.cost += result.cost if result else self.stepper.cost(self.done)
+        learning_rate, launched = self.optimiser.learning_rate(self.done), self.stepper.run(self.done, self.scaler)
+        fetched = self._update(launched)
+        if self.accelerator.device.type == "cuda" and self.done + 1 < self.steps:
+            self.stepper.prepare(self.done + 1)
+        first, *values = fetched.values()  # the only wait of a step for a GPU, which is still at the update
+        count, norm = len(launched.tensors), float(first)
+        told = launched.told(values[:count])
+        result = told if isfinite(told.loss) else None
+        if result is not None:
+            for part in self.parts.values():
+                part.commit(launched.vectors)
+        what = "the loss" if result is None else self._lost(norm)
+        lost = not_finite(what, self.done, told.ids, learning_rate, told.terms) if what else None
+        self.cost += launched.cost
         self.done += 1
         self.last_loss = result.loss if result else None
-        self._note(result, learning_rate, norm, lost)
+        self._note(result, learning_rate, norm, lost, values[count:])
         self.guards.not_finite(self.done, lost)
         return result
 
@@ -205,9 +208,15 @@ class _Run:
             return True
         return False
 
-    def _update(self) -> float:
+    def _update(self, launched: Launched) -> Fetched:
+        """Launch the update; return the step's numbers, on their way: the gradient's norm, the loss and what is logged, the guards'."""
+        fetched: list[Fetched] = []
+        wanted = [*launched.tensors, *self.guards.wanted(self.done + 1, launched.sentences)]
         try:
-            return self.optimiser.step(self.done, self.scaler)
+            self.optimiser.step(
+                self.done, self.scaler, launched.loss, launched.read or None, lambda norm: fetched.append(Fetched([norm, *wanted]))
+            )
+            return fetched[0]
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
@@ -223,7 +232,7 @@ class _Run:
         gone = self.skipped >= OVERFLOWS or scale < LEAST_SCALE
         return f"the gradient of fp16, {self.skipped} in a row and at a scale of {scale:.3g}," if gone else ""
 
-    def _note(self, result: StepLoss | None, learning_rate: float, norm: float, lost: NotFiniteError | None) -> None:
+    def _note(self, result: StepLoss | None, learning_rate: float, norm: float, lost: NotFiniteError | None, told: list[Tensor]) -> None:
         """Write a step's line of the curve, with what the guards found."""
         line: dict[str, Any] = {
             "step": self.done,
@@ -233,7 +242,7 @@ class _Run:
             "grad_norm": norm,
             "terms": result.terms if result else {},
         }
-        if result is not None and (seen := self.guards.check(self.done, result.sentences, result.terms)):
+        if result is not None and (seen := self.guards.check(self.done, told, result.terms)):
             line["guards"] = seen
         if lost is not None:
             line["examples"] = lost.ids

@@ -41,16 +41,20 @@ SAMPLE = 256
 log = logging.getLogger(__name__)
 
 
-def closeness(vectors: Tensor) -> tuple[float, float]:
-    """Return the mean cosine of all pairs of vectors [n ≥ 2, d], and their effective rank.
+def spread(vectors: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the mean cosine of all pairs of vectors [n ≥ 2, d], and their Gram matrix over n, all of unit length, as float64."""
+    unit = normalize(wide(vectors[:SAMPLE].detach()), dim=1)
+    n = len(unit)
+    return (unit.sum(0).square().sum() - n) / (n * (n - 1)), unit @ unit.T / n
+
+
+def closeness(cosine: Tensor, gram: Tensor) -> tuple[float, float]:
+    """Return the mean cosine and the effective rank of vectors, of what `spread` gives for them, on the CPU.
 
     The effective rank is exp of the entropy of the eigenvalues of the vectors' Gram matrix, all of unit length and not centred
     (Roy and Vetterli, 2007): 1 where all vectors are one, n where all are orthogonal.
     """
-    unit = normalize(wide(vectors[:SAMPLE].detach()), dim=1)
-    n = len(unit)
-    cosine = (unit.sum(0).square().sum() - n) / (n * (n - 1))
-    shares = torch.linalg.eigvalsh(unit @ unit.T / n).clamp(min=1e-15)
+    shares = torch.linalg.eigvalsh(gram).clamp(min=1e-15)
     return float(cosine), float((-(shares * shares.log()).sum()).exp())
 
 
@@ -85,12 +89,16 @@ class Guards:
         watched = any(self.settings[guard] != "off" for guard in GUARDS[1:])
         return watched and done >= self.settings["after"] and done % self.settings["every"] == 0
 
-    def check(self, done: int, vectors: Sequence[Tensor], terms: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    def wanted(self, done: int, vectors: Sequence[Tensor]) -> list[Tensor]:
+        """Return what `check` is to be told of a batch, of the vectors [n, d] of each input; nothing where no check is due."""
+        return [one for v in vectors if len(v) > 1 for one in spread(v)] if self.due(done) else []
+
+    def check(self, done: int, told: Sequence[Tensor], terms: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
         """Check a batch, when that is due.
 
         Args:
             done: steps done.
-            vectors: of each input of the batch, [n, d].
+            told: what `wanted` gave, on the CPU.
             terms: what each term logged; `constant` of one that predicts is 1 where all rows of the batch, although of different
                 labels, got one prediction, `without_rank_1` of one that ranks the share of anchors without rank 1.
 
@@ -102,7 +110,7 @@ class Guards:
         """
         if not self.due(done):
             return {}
-        seen = [closeness(v) for v in vectors if len(v) > 1]
+        seen = [closeness(*pair) for pair in zip(told[::2], told[1::2], strict=True)]
         found: dict[str, float] = {}
         if seen and self.settings["embedding_collapse"] != "off":
             found = {"mean_cosine": max(cosine for cosine, _ in seen), "effective_rank": min(rank for _, rank in seen)}

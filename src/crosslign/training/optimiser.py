@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil, cos, isfinite, pi
+from math import ceil, cos, nan, pi
 from typing import Any, Final
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from crosslign.devices import distinct_rows
+from crosslign.devices import APPLE, distinct_rows, sent, wide
 from crosslign.encoders.model import Model
 from crosslign.errors import InputError
 from crosslign.objectives.contract import Part
@@ -84,6 +86,8 @@ def steps_within(budget: float, flops: Callable[[int], float], where: str) -> in
     return steps
 
 
+Read = Mapping[Tensor, NDArray[np.bool_]]
+"""Of embedding tables, which rows a step has read."""
 WORTH = {"cpu": 0.5, "cuda": 0.37}
 """Share of a table's rows up to which touching these alone takes less time than AdamW over all, by kind of device."""
 
@@ -97,12 +101,14 @@ class RowGradient:
         group: its options in AdamW.
         places: int64 [r], rising row numbers.
         values: [r, d], their gradient.
+        used: int64, rising numbers of all rows that ever had one.
     """
 
     parameter: Tensor
     group: dict[str, Any]
     places: Tensor
     values: Tensor
+    used: Tensor
 
 
 class RowUpdates:
@@ -117,48 +123,58 @@ class RowUpdates:
 
     def __init__(self, adamw: torch.optim.AdamW) -> None:
         self._adamw = adamw
-        self._used: dict[Tensor, Tensor] = {}
+        self._used: dict[Tensor, tuple[NDArray[np.bool_], Tensor]] = {}
 
     def forget(self) -> None:
         """Forget which rows were used: after a state was loaded, its moments say."""
         self._used.clear()
 
-    def _used_rows(self, table: Tensor) -> Tensor:
-        """Return bool [n]: rows whose moments are not zero."""
+    def _used_rows(self, table: Tensor, places: NDArray[np.int64]) -> Tensor:
+        """Return the rising numbers of the rows that were ever used, those at `places` among them; moments of all others are zero."""
         if table not in self._used:
             state = self._adamw.state.get(table, {})
-            moments = [state[name] for name in ("exp_avg", "exp_avg_sq") if name in state]
-            used = torch.zeros(len(table), dtype=torch.bool, device=table.device)
-            for moment in moments:
-                used |= (moment != 0).any(1)
-            self._used[table] = used
-        return self._used[table]
+            moments = [(state[name] != 0).any(1).cpu().numpy() for name in ("exp_avg", "exp_avg_sq") if name in state]
+            self._used[table] = np.logical_or.reduce([np.zeros(len(table), np.bool_), *moments]), torch.empty(0)
+        used, known = self._used[table]
+        if not len(known) or not used[places].all():
+            used[places] = True
+            self._used[table] = used, sent(torch.from_numpy(np.flatnonzero(used)), table.device)
+        return self._used[table][1]
 
-    def take(self) -> list[RowGradient]:
-        """Return the sparse gradients, taken from their parameters; those that must be dense, or nearly are, become it."""
+    def take(self, read: Read | None = None) -> list[RowGradient]:
+        """Return the sparse gradients, taken from their parameters; those that must be dense, or nearly are, become it.
+
+        Args:
+            read: which rows have a gradient, at least, where the host knows it; else it waits until it does.
+        """
         taken = []
         for group in self._adamw.param_groups:
             for table in group["params"]:
                 if table.grad is None or not table.grad.is_sparse:
                     continue
-                gradient = table.grad.coalesce()
-                places, used = gradient.indices()[0], self._used_rows(table)
-                used.index_fill_(0, places, True)
-                if group["weight_decay"] or int(used.sum()) > WORTH.get(table.device.type, WORTH["cuda"]) * len(table):
-                    table.grad = gradient.to_dense()
-                    continue
+                places, values, known = _summed(table.grad, None if read is None else read.get(table))
+                used = self._used_rows(table, known)
                 table.grad = None
-                taken.append(RowGradient(table, group, places, gradient.values()))
+                if group["weight_decay"] or len(used) > WORTH.get(table.device.type, WORTH["cuda"]) * len(table):
+                    with distinct_rows():
+                        table.grad = torch.zeros_like(table).index_copy_(0, places, values)
+                else:
+                    taken.append(RowGradient(table, group, places, values, used))
         return taken
 
     @torch.no_grad()
-    def step(self, rows: RowGradient) -> None:
-        """Update the rows that were ever used."""
+    def step(self, rows: RowGradient, left_out: Tensor) -> None:
+        """Update the rows that were ever used.
+
+        Args:
+            rows: what `take` gave.
+            left_out: float32, 1 where the update is left out.
+        """
         table, group, state = rows.parameter, rows.group, self._adamw.state[rows.parameter]
         if not state:
             state["step"] = torch.zeros((), dtype=torch.float32, device=table.device)  # where AdamW, fused, has it
             state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(table), torch.zeros_like(table)
-        used = self._used_rows(table).nonzero().squeeze(1)
+        used = rows.used
         gradient = table.new_zeros(len(used), table.shape[1])
         with distinct_rows():
             gradient.index_copy_(0, torch.searchsorted(used, rows.places), rows.values)
@@ -168,11 +184,29 @@ class RowUpdates:
         torch._fused_adamw_(
             [parts[0]], [gradient], [parts[1]], [parts[2]], [], [state["step"]],
             amsgrad=False, lr=group["lr"], beta1=group["betas"][0], beta2=group["betas"][1], weight_decay=0.0, eps=group["eps"],
-            maximize=False,
+            maximize=False, found_inf=left_out,
         )  # fmt: skip
+        state["step"] -= left_out
         with distinct_rows():
             for tensor, part in zip(whole, parts, strict=True):
                 tensor.index_copy_(0, used, part)
+
+
+def _summed(gradient: Tensor, read: NDArray[np.bool_] | None) -> tuple[Tensor, Tensor, NDArray[np.int64]]:
+    """Return the rows of a sparse gradient, rising, the sum of each one's values, and the rows as the host knows them.
+
+    Args:
+        gradient: of a table.
+        read: which rows it has, at least; without it a GPU is asked.
+    """
+    if read is None:
+        gradient = gradient.coalesce()
+        places = gradient.indices()[0]
+        return places, gradient.values(), places.cpu().numpy()
+    known = np.flatnonzero(read)
+    places, values = sent(torch.from_numpy(known), gradient.device), gradient._values()
+    sums = values.new_zeros(len(known), values.shape[1])
+    return places, sums.index_add_(0, torch.searchsorted(places, gradient._indices()[0]), values), known
 
 
 def _groups(module: nn.Module, peak: float, decay: float, decayed: str) -> list[dict[str, Any]]:
@@ -227,45 +261,69 @@ class Optimiser:
         """Return the encoder's learning rate at a step (from 0)."""
         return self.peak * self._factor(step)
 
-    def step(self, step: int, scaler: Any = None) -> float:
-        """Clip, update, and clear the gradients.
+    def step(
+        self,
+        step: int,
+        scaler: Any = None,
+        loss: Tensor | None = None,
+        read: Read | None = None,
+        before_update: Callable[[Tensor], None] = lambda norm: None,
+    ) -> Tensor:
+        """Clip, update, and clear the gradients; nothing waits for a GPU, which itself leaves out an update that is not finite.
 
         Args:
             step: optimiser step, from 0.
             scaler: a gradient scaler for fp16, or None; it skips a step whose gradients overflowed.
+            loss: where it is not finite, nothing is updated.
+            read: see `RowUpdates.take`.
+            before_update: given the norm while the update is still to come, so that who waits for it does not wait for the update.
 
         Returns:
-            The gradient's norm before clipping (of all parameters without a clip of their own); when it is not finite
-            and there is no scaler, nothing is updated.
+            The gradient's norm before clipping (of all parameters without a clip of their own), float32; NaN where any norm, or the loss,
+            is not finite: then nothing is updated.
         """
         factor = self._factor(step)
         for group in self.adamw.param_groups:
             group["lr"] = group["peak"] * factor
         if scaler is not None:
             scaler.unscale_(self.adamw)
-        rows = self._rows.take()
-        norms = [self._clip(parameters, rows, clip) for clip, parameters in self._clips]
-        finite = all(isfinite(norm) for norm in norms)
-        if finite:  # before all others: it asks the GPU which rows, and what comes last goes on there while the next batch is made
-            for part in rows:
-                self._rows.step(part)
+        rows = self._rows.take(read)
+        norms = torch.stack([self._clip(parameters, rows, clip) for clip, parameters in self._clips])
+        finite = norms.isfinite().all() if loss is None else norms.isfinite().all() & loss.isfinite()
+        norm = torch.where(finite, norms[0], nan)
+        before_update(norm)
+        self._update(rows, (~finite).float(), scaler)
+        self.clear()
+        return norm
+
+    def _update(self, rows: Sequence[RowGradient], left_out: Tensor, scaler: Any) -> None:
+        """Update all parameters, unless `left_out` is 1; fp16's scaler leaves out what it finds itself."""
+        if left_out.device.type == APPLE and bool(left_out):  # whose AdamW has no such argument
+            return
+        for part in rows:
+            self._rows.step(part, left_out)
         if scaler is not None:
             scaler.step(self.adamw)
             scaler.update()
-        elif finite:
+            return
+        self.adamw.found_inf = left_out  # type: ignore[attr-defined]
+        try:
             self.adamw.step()
-        self.clear()
-        return norms[0] if finite else float("nan")
+        finally:
+            del self.adamw.found_inf  # type: ignore[attr-defined]
 
     @staticmethod
-    def _clip(parameters: Sequence[Tensor], rows: Sequence[RowGradient], bound: float | None) -> float:
+    def _clip(parameters: Sequence[Tensor], rows: Sequence[RowGradient], bound: float | None) -> Tensor:
         """Scale the gradients down to the bound, and return the norm that they had."""
         own = {id(parameter) for parameter in parameters}
         gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
         gradients += [part.values for part in rows if id(part.parameter) in own]
-        norm = float(nn.utils.get_total_norm(gradients))
-        if bound is not None and isfinite(norm) and norm + 1e-6 > bound:
-            torch._foreach_mul_(gradients, bound / (norm + 1e-6))
+        if not gradients:
+            return torch.zeros((), device=parameters[0].device if parameters else None)
+        norm = nn.utils.get_total_norm(gradients)
+        if bound is not None:
+            length = wide(norm) + 1e-6
+            torch._foreach_mul_(gradients, torch.where(length > bound, bound / length, 1.0).float())
         return norm
 
     def clear(self) -> None:

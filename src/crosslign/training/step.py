@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from math import ceil, isfinite
+from math import ceil
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from crosslign.encoders.model import Model
@@ -18,6 +20,7 @@ from crosslign.objectives.contract import Batch, Input, Part, checked_loss, ids_
 from crosslign.training.draws import derive, seed_device, torch_generator
 from crosslign.training.encoding import Cost, Encoding, Settings
 from crosslign.training.memory import Sizes, TooLargeError
+from crosslign.training.optimiser import Read
 from crosslign.training.reduction import Reduction
 from crosslign.training.terms import Stream
 from crosslign.training.tokenised import Lookup
@@ -33,7 +36,6 @@ class StepLoss:
         rows: examples of all batches.
         cost: what was encoded.
         ids: ids of the examples, for messages.
-        sentences: vectors [n, d] of every input of single sentences, without gradient, for the guards.
     """
 
     loss: float
@@ -41,7 +43,42 @@ class StepLoss:
     rows: int
     cost: Cost
     ids: list[str]
-    sentences: list[Tensor] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Launched:
+    """A step up to the gradients, which a GPU may still be at: nothing has waited for its numbers.
+
+    Attributes:
+        loss: weighted sum of the terms.
+        terms, cost, ids: as `StepLoss` has them; numbers of the device are tensors.
+        vectors: of every input, without gradient, for the parts.
+        sentences: those of every input of single sentences, [n, d], for the guards.
+        read: of embedding tables with sparse gradients, which rows have one, where the host is to know it.
+    """
+
+    loss: Tensor
+    terms: dict[str, dict[str, float | Tensor]]
+    cost: Cost
+    ids: list[str]
+    vectors: dict[str, Tensor]
+    sentences: list[Tensor]
+    read: Read
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        """What is to be fetched, the loss first."""
+        return [self.loss, *(value for logged in self.terms.values() for value in logged.values() if isinstance(value, Tensor))]
+
+    def told(self, values: Sequence[Tensor]) -> StepLoss:
+        """Return the step with its numbers, which are those of `tensors` on the CPU."""
+        loss, *rest = map(float, values)
+        given = iter(rest)
+        terms = {
+            term: {name: next(given) if isinstance(value, Tensor) else value for name, value in logged.items()}
+            for term, logged in self.terms.items()
+        }
+        return StepLoss(loss, terms, len(self.ids), self.cost, self.ids)
 
 
 class NotFiniteError(CrosslignError):
@@ -171,14 +208,14 @@ class Stepper:
         why = f"parts: {sorted(self.parts)}; member {member!r}"
         raise InputError("a term needs momentum keys, but no part has momentum copies", where="parts", why=why, do="Add a momentum_queue")
 
-    def _losses(self, drawn: _Drawn, terms: dict[str, dict[str, float]]) -> list[Tensor]:
+    def _losses(self, drawn: _Drawn, terms: dict[str, dict[str, float | Tensor]]) -> list[Tensor]:
         """Return the weighted losses of one stream; parts draw dropout alike on all ranks."""
         weighted = []
         for term in drawn.stream.terms:
             seed_device(self.settings.accelerator.device, derive(self.settings.seed, "loss", term.name, drawn.batch.step))
             vectors = {name: drawn.vectors[name] for name in drawn.plans[term.name]}
             loss = checked_loss(term.name, term.objective.loss(vectors, drawn.batch, self.parts))
-            terms[term.name] = {"loss": float(loss.total.detach()), **loss.logged}
+            terms[term.name] = {"loss": loss.total.detach(), **loss.logged}
             weighted.append(term.weight * loss.total)
         return weighted
 
@@ -195,21 +232,19 @@ class Stepper:
                 item.vectors |= keys.vectors(gradient=False)
                 item.cost += keys.cost(gradient=False)
 
-    def _total(self, drawn: Sequence[_Drawn]) -> tuple[Tensor, dict[str, dict[str, float]]]:
-        terms: dict[str, dict[str, float]] = {}
+    def _total(self, drawn: Sequence[_Drawn]) -> tuple[Tensor, dict[str, dict[str, float | Tensor]]]:
+        terms: dict[str, dict[str, float | Tensor]] = {}
         losses = [loss for item in drawn for loss in self._losses(item, terms)]
         return torch.stack(losses).sum(), terms
 
-    def run(self, step: int, learning_rate: float, scaler: Any = None) -> StepLoss:
-        """Do one step up to the gradients, which are summed over ranks.
+    def run(self, step: int, scaler: Any = None) -> Launched:
+        """Do one step up to the gradients, which are summed over ranks; the loss may be NaN or infinite.
 
         Args:
             step: optimiser step, from 0.
-            learning_rate: for messages.
             scaler: a gradient scaler for fp16, or None.
 
         Raises:
-            NotFiniteError: the loss is NaN or infinite; names step, examples and learning rate.
             TooLargeError: memory does not suffice.
         """
         drawn = self._drawn(step)
@@ -219,12 +254,6 @@ class Stepper:
             self._encode(drawn)
             alone = 0 if any(item.queries is not None and item.queries.holds_graphs for item in drawn) else len(ids)
             total, terms = self._total(drawn)
-            loss = float(total.detach())
-            if not isfinite(loss):
-                raise not_finite("the loss", step, ids, learning_rate, terms)
-            vectors = {name: tensor.detach() for item in reversed(drawn) for name, tensor in item.vectors.items()}
-            for part in self.parts.values():
-                part.commit(vectors)
             (scaler.scale(total) if scaler is not None else total).backward()
             alone = 0
             queries = [item.queries for item in drawn if item.queries is not None]
@@ -236,8 +265,18 @@ class Stepper:
             raise TooLargeError(step + 1, self._sizes(drawn), str(error), alone) from error
         if self._reduction:
             self._reduction.finish()
-        cost = sum((item.cost for item in drawn), Cost())
-        return StepLoss(loss, terms, len(ids), cost, ids, [item.vectors[name].detach() for item in drawn for name in _single(item.inputs)])
+        vectors = {name: tensor.detach() for item in reversed(drawn) for name, tensor in item.vectors.items()}
+        sentences = [item.vectors[name].detach() for item in drawn for name in _single(item.inputs)]
+        return Launched(total.detach(), terms, sum((item.cost for item in drawn), Cost()), ids, vectors, sentences, _read(queries))
+
+
+def _read(queries: Sequence[Encoding]) -> Read:
+    """Return which rows of embedding tables any of a step's encodings read."""
+    found: dict[Tensor, NDArray[np.bool_]] = {}
+    for encoding in queries:
+        for table, rows in encoding.read().items():
+            found[table] = found[table] | rows if table in found else rows
+    return found
 
 
 def _single(inputs: Mapping[str, Input]) -> list[str]:

@@ -22,7 +22,7 @@ def test_a_scalar_is_a_loss():
         ((torch.tensor(1.0), {}), "tuple"),
         (torch.ones(4), "shape [4]"),
         (torch.tensor(1), "torch.int64"),
-        (Loss(torch.tensor(1.0), {"accuracy": torch.tensor(1.0)}), "'accuracy': Tensor"),
+        (Loss(torch.tensor(1.0), {"accuracy": torch.ones(2)}), "'accuracy': Tensor"),
     ],
 )
 def test_anything_else_is_named_with_what_was_expected(returned, said):

@@ -165,9 +165,9 @@ def test_an_incomplete_batch_wraps(queue):
 
 
 def test_keys_staged_by_two_terms_are_enqueued_once(queue):
-    part = queue(8, ("main",))
-    part.stage("a_key", keys("ab"), ["en", "en"])
-    part.stage("a_key", keys("ab"), ["en", "en"])
+    part, given = queue(8, ("main",)), keys("ab")
+    part.stage("a_key", given, ["en", "en"])
+    part.stage("a_key", given.detach(), ["en", "en"])
     part.stage("b_key", keys("cd"), ["en", "en"])
     part.commit({})
     assert letters(part.keys(0)) == "abcd"

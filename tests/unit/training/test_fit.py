@@ -345,10 +345,10 @@ def test_batches_drawn_ahead_are_those_that_the_step_would_draw(train, monkeypat
         drawn.append(step)
         return real_draw(self, stream, step)
 
-    def ahead(run):
+    def ahead(run, launched):
         if run.done + 1 < run.steps:
             run.stepper.prepare(run.done + 1)
-        return real_update(run)
+        return real_update(run, launched)
 
     recipe = trial.recipe(train={"steps": 4})
     _, plain = train(recipe, "plain")

@@ -9,7 +9,7 @@ import torch
 import trial
 
 from crosslign.errors import CrosslignError
-from crosslign.training.guards import SAMPLE, Guards, closeness
+from crosslign.training.guards import SAMPLE, Guards, closeness, spread
 
 WATCH = {"every": 2, "patience": 3, "after": 4}
 ALIGNED = [{"objective": "alignment", "similarity": "cosine", "encode": "sentences", "examples": "pairs", "batch": 10}]
@@ -25,12 +25,14 @@ def _recipe(terms, guards, steps=40, **train):
 
 
 def test_closeness_of_known_vectors():
-    assert closeness(torch.eye(4)) == pytest.approx((0.0, 4.0))
-    assert closeness(torch.ones(5, 3)) == pytest.approx((1.0, 1.0))
-    assert closeness(torch.tensor([[2.0, 0], [0, 1], [-3, 0], [0, -1]])) == pytest.approx((-1 / 3, 2.0))
-    assert closeness(torch.cat([torch.eye(SAMPLE), torch.ones(40, SAMPLE)])) == pytest.approx((0.0, SAMPLE))  # of a large batch a sample
+    assert closeness(*spread(torch.eye(4))) == pytest.approx((0.0, 4.0))
+    assert closeness(*spread(torch.ones(5, 3))) == pytest.approx((1.0, 1.0))
+    assert closeness(*spread(torch.tensor([[2.0, 0], [0, 1], [-3, 0], [0, -1]]))) == pytest.approx((-1 / 3, 2.0))
+    assert closeness(*spread(torch.cat([torch.eye(SAMPLE), torch.ones(40, SAMPLE)]))) == pytest.approx(
+        (0.0, SAMPLE)
+    )  # of a large batch a sample
     two = torch.tensor([[1.0, 0], [0.6, 0.8]])  # eigenvalues 0.8 and 0.2
-    assert closeness(two) == pytest.approx((0.6, 0.8**-0.8 * 0.2**-0.2), abs=1e-6)
+    assert closeness(*spread(two)) == pytest.approx((0.6, 0.8**-0.8 * 0.2**-0.2), abs=1e-6)
 
 
 def test_mva_collapses_and_is_marked_and_infonce_is_not(train):
@@ -75,16 +77,18 @@ def test_one_collapsed_input_beside_a_sound_one_is_seen(collapsed, why):
     sound = torch.eye(8)  # cosines of 0, rank 8
     for inputs in ([sound, collapsed], [collapsed, sound]):
         guards = Guards({"every": 1, "patience": 1, "after": 0})
-        guards.check(1, inputs, {})
+        guards.check(1, guards.wanted(1, inputs), {})
         assert guards.mark() == f"embeddings have collapsed: {why} (since step 1)"
-    guards.check(2, [sound, sound], {})
+    guards.check(2, guards.wanted(2, [sound, sound]), {})
     assert guards.mark() == ""
 
 
 def test_a_single_vector_is_close_to_nothing():
     guards = Guards({"every": 1, "patience": 1, "after": 0})
-    assert guards.check(1, [torch.ones(1, 8)], {}) == {}
-    assert guards.check(2, [torch.ones(1, 8), torch.eye(8)], {}) == pytest.approx({"mean_cosine": 0.0, "effective_rank": 8.0})
+    assert guards.check(1, guards.wanted(1, [torch.ones(1, 8)]), {}) == {}
+    assert guards.check(2, guards.wanted(2, [torch.ones(1, 8), torch.eye(8)]), {}) == pytest.approx(
+        {"mean_cosine": 0.0, "effective_rank": 8.0}
+    )
 
 
 def test_only_checkpoints_made_after_a_collapse_are_marked(train):
@@ -159,7 +163,7 @@ def test_each_term_that_predicts_is_watched_by_itself():
 
 
 BAD = {
-    "embedding_collapse": ([torch.ones(8, 8)], {}),
+    "embedding_collapse": (spread(torch.ones(8, 8)), {}),
     "constant_prediction": ([], {"head": {"constant": 1.0}}),
     "rank_1_empty": ([], {"ranks": {"without_rank_1": 1.0}}),
 }
@@ -183,7 +187,7 @@ def test_every_guard_looks_while_another_is_off_and_does_what_its_own_action_say
 def test_a_run_that_collapses_again_after_it_recovered_is_marked_again():
     guards = Guards({"every": 1, "patience": 1, "after": 0})
     for done, vectors in enumerate([torch.ones(8, 8), torch.eye(8), torch.ones(8, 8)], start=1):
-        guards.check(done, [vectors], {})
+        guards.check(done, guards.wanted(done, [vectors]), {})
     assert [(event["from"], event["to"]) for event in guards.events] == [(1, 2), (3, None)]
     assert guards.mark().endswith("(since step 3)")
     assert [bool(guards.mark(step)) for step in (1, 2, 3)] == [True, False, True]

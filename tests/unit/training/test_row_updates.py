@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -35,7 +34,7 @@ def _train(sparse, rows=400, clip=1.0, decay=0.0, steps=12, stop=None, scaler=No
         for half in ids.chunk(2):  # as gradient caching does
             loss = model.loss(half, sparse)
             (scaler.scale(loss) if scaler else loss).backward()
-        norms.append(optimiser.step(step, scaler))
+        norms.append(float(optimiser.step(step, scaler)))
         if step == stop:
             state = {name: tensor.clone() for name, tensor in optimiser.state().items()}
             optimiser = Optimiser(recipe, model, {}, steps)
@@ -98,14 +97,47 @@ def test_a_gradient_scaler_updates_the_rows_too():
     assert all(torch.equal(a, b) for a, b in zip(plain.parameters(), scaled.parameters(), strict=True))
 
 
-def test_an_update_stays_on_its_device(monkeypatch):
+def test_an_update_stays_on_its_device():
     """By tensors that have a device, a shape and no values; which rows were used is not known of them."""
     with FakeTensorMode(allow_non_fake_inputs=True):
         table = nn.Parameter(torch.empty(50, 8, device="cuda"))
         adamw = torch.optim.AdamW([table], lr=0.1, fused=True)
-        updates, used = RowUpdates(adamw), torch.arange(12, device="cuda").unsqueeze(1)
-        monkeypatch.setattr(updates, "_used_rows", lambda _: SimpleNamespace(nonzero=lambda: used))
-        updates.step(RowGradient(table, adamw.param_groups[0], torch.arange(5, device="cuda"), torch.empty(5, 8, device="cuda")))
+        places, used = torch.arange(5, device="cuda"), torch.arange(12, device="cuda")
+        rows = RowGradient(table, adamw.param_groups[0], places, torch.empty(5, 8, device="cuda"), used)
+        RowUpdates(adamw).step(rows, torch.zeros((), device="cuda"))
         assert {name: value.device.type for name, value in adamw.state[table].items()} == dict.fromkeys(
             ("step", "exp_avg", "exp_avg_sq"), "cuda"
         )
+
+
+def test_rows_that_the_host_knows_are_those_that_a_gradient_has():
+    """And row 0, which fills a batch on a GPU: it has no gradient, and stays as it is."""
+    models, optimisers = [Table(400), Table(400)], []
+    recipe = {"train": {"learning_rate": 0.01, "schedule": "constant", "clip": 1.0}, "parts": {}}
+    for model, told in zip(models, (False, True), strict=True):
+        optimisers.append(Optimiser(recipe, model, {}, 6))
+        for step in range(6):
+            ids = torch.randint(1, 60, (30,), generator=torch.Generator().manual_seed(step))
+            for half in ids.chunk(2):
+                model.loss(half, True).backward()
+            read = np.zeros(400, np.bool_)
+            read[ids] = read[0] = True
+            optimisers[-1].step(step, read={model.words.weight: read} if told else None)
+    for a, b in zip(models[0].parameters(), models[1].parameters(), strict=True):
+        assert torch.allclose(a, b, atol=1e-6)
+    assert torch.equal(models[1].words.weight[0], Table(400).words.weight[0])
+    assert not torch.equal(models[1].words.weight[1:60], Table(400).words.weight[1:60])
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_loss_that_is_not_finite_leaves_weights_and_moments_as_they_are(sparse):
+    """AdamW itself leaves such an update out, and does not count it."""
+    model = Table(400)
+    recipe = {"train": {"learning_rate": 0.01, "schedule": "constant", "clip": 1.0}, "parts": {}}
+    optimiser, kept = Optimiser(recipe, model, {}, 3), []
+    for loss in (1.0, torch.inf):
+        model.loss(torch.arange(9), sparse).backward()
+        optimiser.step(0, loss=torch.tensor(loss))
+        kept.append([one.detach().clone() for one in (*model.parameters(), *optimiser.state().values())])
+    assert not torch.equal(kept[0][0], Table(400).words.weight)
+    assert all(torch.equal(a, b) for a, b in zip(*kept, strict=True))

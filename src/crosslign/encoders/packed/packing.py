@@ -15,9 +15,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 from transformers.modeling_outputs import BaseModelOutputWithPooling
 
-from crosslign.devices import distinct_rows
+from crosslign.devices import distinct_rows, sent
 from crosslign.encoders.dropout import dropped
-from crosslign.encoders.tokens import sent
 
 CLASSES = frozenset({"BertModel", "RobertaModel", "XLMRobertaModel", "CamembertModel"})
 TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}

@@ -20,11 +20,11 @@ from torch import Tensor, nn
 from torch.autograd import Function
 from torch.nn import functional
 
+from crosslign.devices import sent
 from crosslign.encoders.dropout import dropped, dropped_at, probability
 from crosslign.encoders.packed import fused
 from crosslign.encoders.packed.packing import TYPES, Packed, is_plain, products
 from crosslign.encoders.packed.varlen import Attention, attention_of
-from crosslign.encoders.tokens import sent
 from crosslign.errors import ResourceError
 
 TRAINED = {"cpu": TYPES, "cuda": {**TYPES, "fp16": torch.float16}}

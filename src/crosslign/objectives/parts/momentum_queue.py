@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
+from crosslign.devices import numbers_on
 from crosslign.encoders.model import Member, Model
 from crosslign.errors import InputError
 from crosslign.languages import normalise
 from crosslign.objectives import PARTS
-from crosslign.objectives.contract import Part
+from crosslign.objectives.contract import Part, unit
 from crosslign.options import Positive, Schema, Share
 
 QueueName = Annotated[str, Schema(part=["momentum_queue"])]
@@ -63,7 +64,8 @@ class MomentumQueue(Part):
         self.store = STORES[store]
         self.langs = [normalise(lang) for lang in langs] if langs else None
         self._model: tuple[Model, ...] = ()  # a tuple, so that the model is not a sub-module of the part
-        self._staged: list[tuple[str, Tensor, Tensor]] = []
+        self._staged: list[tuple[str, Tensor, Tensor, list[int]]] = []
+        self._on_host: tuple[list[int], list[int]] | None = None
         self.copies: dict[str, Member] = {}
         self._registered = nn.ModuleList()
 
@@ -104,8 +106,23 @@ class MomentumQueue(Part):
             for kept, buffer in zip(keys.buffers(), member.buffers(), strict=True):
                 kept.copy_(buffer)
 
-    def rings_of(self, langs: Sequence[str]) -> Tensor:
-        """Return the number of the ring that keys of each language go into, int64 [n].
+    def _load_from_state_dict(self, *given: Any, **options: Any) -> None:
+        super()._load_from_state_dict(*given, **options)
+        self._on_host = None
+
+    def _counts(self) -> tuple[list[int], list[int]]:
+        """Return `filled` and `pointer` as the host knows them: a GPU is asked for them once."""
+        if self._on_host is None:
+            self._on_host = self.filled.tolist(), self.pointer.tolist()
+        return self._on_host
+
+    @property
+    def held(self) -> list[int]:
+        """How many keys count in each ring."""
+        return self._counts()[0]
+
+    def rings_of(self, langs: Sequence[str]) -> list[int]:
+        """Return the number of the ring that keys of each language go into.
 
         Raises:
             InputError: no ring is for that language.
@@ -113,36 +130,38 @@ class MomentumQueue(Part):
         names = [normalise(lang) if self.langs else self._model[0].member_of(lang) for lang in langs]
         if unknown := sorted(set(names) - set(self.names)):
             raise InputError(f"no queue for {unknown[0]!r}", where="parts: momentum_queue: langs", why=f"queues: {self.names}")
-        return torch.tensor([self.names.index(name) for name in names], device=self.ring.device)
+        return [self.names.index(name) for name in names]
 
     def keys(self, ring: int) -> Tensor:
         """Return the keys [n ≤ K, d] that count in a ring: a view, in the stored type."""
-        return self.ring[ring, : int(self.filled[ring])]
+        return self.ring[ring, : self.held[ring]]
 
     def all_keys(self) -> Tensor:
         """Return the keys of all rings, copied: [n, d]."""
         return torch.cat([self.keys(ring) for ring in range(len(self.names))])
 
     def stage(self, name: str, keys: Tensor, langs: Sequence[str]) -> None:
-        """Note keys [n, d] for `commit`, in train mode; the same keys under the same name, noted by two terms, count once."""
+        """Note keys [n, d] for `commit`, in train mode; the same vectors under the same name, noted by two terms, count once."""
         if not self.training:
             return
-        ready = normalize(keys.detach().float(), dim=1)
-        if not any(name == other and ready.shape == noted.shape and torch.equal(ready, noted) for other, noted, _ in self._staged):
-            self._staged.append((name, ready, self.rings_of(langs)))
+        given, noted = keys.detach(), [earlier for other, earlier, *_ in self._staged if other == name]
+        if not any(given.shape == earlier.shape and given.data_ptr() == earlier.data_ptr() for earlier in noted):
+            self._staged.append((name, given, normalize(unit(given).float(), dim=1), self.rings_of(langs)))
 
     @torch.no_grad()
     def commit(self, vectors: dict[str, Tensor]) -> None:
         """Enqueue what was staged."""
-        for _, keys, rings in self._staged:
+        for _, _, keys, rings in self._staged:
             for ring in range(len(self.names)):
-                self._enqueue(ring, keys[rings == ring])
+                self._enqueue(ring, keys[numbers_on(keys.device, [row for row, own in enumerate(rings) if own == ring])])
         self._staged.clear()
 
     def _enqueue(self, ring: int, keys: Tensor) -> None:
-        start, count = int(self.pointer[ring]), len(keys)
+        (filled, pointer), count = self._counts(), len(keys)
+        start = pointer[ring]
         skipped = max(0, count - self.size)
         places = torch.arange(start + skipped, start + count, device=self.ring.device) % self.size
         self.ring[ring, places] = keys[skipped:].to(self.store)
-        self.pointer[ring] = (start + count) % self.size
-        self.filled[ring] = min(self.size, int(self.filled[ring]) + count)
+        pointer[ring], filled[ring] = (start + count) % self.size, min(self.size, filled[ring] + count)
+        self.pointer[ring].fill_(pointer[ring])
+        self.filled[ring].fill_(filled[ring])

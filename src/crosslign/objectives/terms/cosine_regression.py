@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import torch
 from torch import Generator, Tensor
 
+from crosslign.devices import sent
 from crosslign.errors import InputError
 from crosslign.objectives import OBJECTIVES
 from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape, both_sides, labels_of, mean_of, supervised, unit, widened
@@ -45,7 +46,7 @@ class CosineRegression:
         cosines = (unit(vectors["a"]) * unit(vectors["b"])).sum(1)
         rows = supervised(batch, cosines.device)
         scores = [self._score(row, label) for row, label in zip(batch.ids, labels_of(batch), strict=True)]
-        wanted = (torch.tensor(scores, dtype=cosines.dtype, device=cosines.device) - self.low) / (self.high - self.low)
+        wanted = (sent(torch.tensor(scores, dtype=cosines.dtype), cosines.device) - self.low) / (self.high - self.low)
         errors = widened(cosines - wanted).square() * rows
         return Loss(errors.sum() / rows.sum().clamp(min=1), {"cosine": mean_of(cosines), "wanted": mean_of(wanted)})
 

@@ -10,6 +10,7 @@ from torch import Generator, Tensor
 from torch.nn import functional
 
 from crosslign.console import number_of
+from crosslign.devices import sent
 from crosslign.errors import InputError
 from crosslign.objectives import OBJECTIVES
 from crosslign.objectives.contract import (
@@ -25,6 +26,7 @@ from crosslign.objectives.contract import (
     labels_of,
     mean_of,
     part_of,
+    share_of,
     supervised,
     text_codes,
 )
@@ -89,7 +91,7 @@ class CrossEntropy:
                 what, where="cross_entropy", do="Use features: concat with encode: sentences, and features: vector with encode: pair"
             )
         logits = part(part.combine(vectors["a"], vectors["b"]) if self.encode == "sentences" else vectors["row"])
-        rows = supervised(batch, logits.device).nonzero().squeeze(1)
+        rows = supervised(batch).nonzero().squeeze(1)
         kept = Batch(
             [batch.ids[i] for i in rows.tolist()],
             {name: [column[i] for i in rows.tolist()] for name, column in batch.columns.items()},
@@ -97,13 +99,14 @@ class CrossEntropy:
         )
         if not len(kept):
             return Loss(0 * logits.sum())
-        losses, right = getattr(self, f"_{self.form}")(logits[rows], kept)
-        logged = {"accuracy": mean_of(right), **_predictions(logits[rows], kept, self.form)}
+        own = logits[sent(rows, logits.device)]
+        losses, right = getattr(self, f"_{self.form}")(own, kept)
+        logged = {"accuracy": mean_of(right), **_predictions(own, kept, self.form)}
         return Loss(losses.mean() if len(losses) else 0 * logits.sum(), logged)
 
     def _single_label(self, logits: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        _check(class_of(batch).tolist(), logits.shape[1])
         classes = class_of(batch, logits.device)
-        _check(classes.tolist(), logits.shape[1])
         losses = functional.cross_entropy(logits, classes, reduction="none", label_smoothing=self.label_smoothing)
         return losses, logits.argmax(1) == classes
 
@@ -114,18 +117,18 @@ class CrossEntropy:
         if not groups or None in groups:
             raise InputError("rows of a multiple choice need a group", where="cross_entropy", do="Give the question's id as `group`")
         (codes,) = text_codes(groups, device=logits.device)
-        right = class_of(batch, logits.device) == 1
+        right = sent((class_of(batch) == 1).nonzero().squeeze(1), logits.device)
         scores, together = logits.squeeze(1), equal(codes, codes)[right]
-        rows = scores.expand(int(right.sum()), -1)
+        rows = scores.expand(len(right), -1)
         best = rows.masked_fill(~together, -torch.inf).argmax(1) if len(rows) else rows.new_zeros(0)
-        return kept_logsumexp(rows, together) - scores[right], best == right.nonzero().squeeze(1)
+        return kept_logsumexp(rows, together) - scores[right], best == right
 
     def _multi_label(self, logits: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
         wanted = torch.zeros(logits.shape, dtype=logits.dtype)  # on the CPU: row by row on a GPU each would wait for it
         for i, label in enumerate(labels_of(batch)):
             _check(label or [], logits.shape[1])
             wanted[i, [int(number) for number in label or []]] = 1
-        wanted = wanted.to(logits.device)
+        wanted = sent(wanted, logits.device)
         losses = functional.binary_cross_entropy_with_logits(logits, wanted, reduction="none").mean(1)
         return losses, (logits > 0) == (wanted > 0)
 
@@ -136,16 +139,16 @@ def _check(classes: Sequence[float], count: int) -> None:
             raise InputError(f"there is no class {number}", where="cross_entropy", why=f"the part has {number_of(count, 'label')}, from 0")
 
 
-def _predictions(logits: Tensor, batch: Batch, form: str) -> dict[str, float]:
+def _predictions(logits: Tensor, batch: Batch, form: str) -> dict[str, float | Tensor]:
     """Return the share of the class that is predicted most, and `constant`.
 
     `constant` is 1 where all rows have one prediction although their labels differ, or equal scores for all choices.
     """
     detached = logits.detach()
     if form == "multiple_choice":
-        return {"constant": float(len(logits) > 1 and bool((detached == detached[0]).all()))}
+        return {"constant": (detached == detached[0]).all().float() if len(logits) > 1 else 0.0}
     predicted = detached.argmax(1, keepdim=True) if form == "single_label" else detached > 0
     differ = len({tuple(sorted(label or [])) for label in labels_of(batch)}) > 1
-    constant = differ and bool((predicted == predicted[0]).all())
-    counts = torch.bincount(detached.argmax(1), minlength=logits.shape[1])
-    return {"largest_class": float(counts.max()) / len(logits), "constant": float(constant)}
+    constant = (predicted == predicted[0]).all().float() if differ else 0.0
+    counts = equal(torch.arange(logits.shape[1], device=logits.device), detached.argmax(1)).sum(1)
+    return {"largest_class": share_of(counts.max(), len(logits)), "constant": constant}

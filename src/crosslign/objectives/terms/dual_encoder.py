@@ -69,5 +69,5 @@ class DualEncoder:
             a, b = text_codes(sides["a"].texts, sides["b"].texts, device=logits.device)
             keep = ~(equal(a, a) | equal(b, b)).fill_diagonal_(False)
         losses = kept_logsumexp(logits, keep) - logits.diagonal()
-        logged = {"positive_cosine": mean_of(similarities.diagonal()), "scale": float(scale.scale.detach())}
+        logged = {"positive_cosine": mean_of(similarities.diagonal()), "scale": scale.scale.detach()}
         return Loss(losses.mean(), logged)

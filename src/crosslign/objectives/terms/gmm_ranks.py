@@ -9,6 +9,7 @@ from typing import Literal
 import torch
 from torch import Generator, Tensor
 
+from crosslign.devices import sent
 from crosslign.objectives import OBJECTIVES
 from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape, both_sides, mean_of, part_of, unit
 from crosslign.objectives.parts.momentum_queue import MomentumQueue, QueueName
@@ -127,16 +128,16 @@ class GMMRanks:
         shift = int(torch.randint(1, len(y), ()))
         outlier = y.roll(shift, 0)
         shares = torch.rand(self.interpolations * len(y), dtype=torch.float64)
-        weights = shares.to(y.dtype).to(y.device).unsqueeze(1)
+        weights = sent(shares.to(y.dtype), y.device).unsqueeze(1)
         times = (self.interpolations, 1)
         between = (1 - weights) * y.repeat(times) + weights * outlier.repeat(times)
         between = unit(between) if self.normalise_interpolated else between
         real = torch.ones(len(y), dtype=torch.int64, device=y.device)
-        labels = torch.cat([real, ranks * real, interpolation_ranks(shares, ranks, self.binning).to(y.device)])
+        labels = torch.cat([real, ranks * real, sent(interpolation_ranks(shares, ranks, self.binning), y.device)])
         return torch.cat([y, outlier, between]), labels
 
     @torch.no_grad()
-    def _accuracy(self, classifier: RankClassifier, x: Tensor, y: Tensor, labels: Tensor) -> float:
+    def _accuracy(self, classifier: RankClassifier, x: Tensor, y: Tensor, labels: Tensor) -> Tensor:
         return mean_of(classifier.paired_log_posteriors(x, y).argmax(1) + 1 == labels)
 
     def _by_encoder(
@@ -146,5 +147,5 @@ class GMMRanks:
         pool = self.candidates.pool(detached, batch, queue)
         labels = scores.nearest(pool.cosines).masked_fill(pool.forced, 1)
         posteriors = classifier.log_posteriors(pool.anchors, pool.candidates)
-        losses = smoothed_nll(posteriors, labels, self.label_smoothing)[pool.keep]
-        return Loss(losses.sum() / max(1, len(losses)), {"accuracy": mean_of((posteriors.argmax(-1) + 1 == labels)[pool.keep])})
+        losses = pool.kept(smoothed_nll(posteriors, labels, self.label_smoothing))
+        return Loss(losses.sum() / max(1, len(losses)), {"accuracy": mean_of(pool.kept(posteriors.argmax(-1) + 1 == labels))})

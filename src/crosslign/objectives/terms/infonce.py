@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import torch
 from torch import Generator, Tensor, nn
 
+from crosslign.devices import numbers_on
 from crosslign.objectives import OBJECTIVES
 from crosslign.objectives.contract import (
     Batch,
@@ -87,7 +88,7 @@ class InfoNCE:
         logits = similarities / self.temperature
         if "c" in projected:
             hard = cosines(projected["a"], projected["c"]) / self.temperature
-            own = torch.arange(len(hard), device=hard.device).unsqueeze(1) == torch.tensor(batch.with_negative, device=hard.device)
+            own = torch.arange(len(hard), device=hard.device).unsqueeze(1) == numbers_on(hard.device, batch.with_negative)
             logits = torch.cat([logits, hard + self.hard_negative_weight * own.to(hard.dtype)], 1)
         losses = kept_logsumexp(logits, self._kept(batch, logits)) - logits.diagonal()
         return Loss(losses.mean(), {"positive_cosine": mean_of(similarities.diagonal())})

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import torch
 from torch import Generator, Tensor
 
+from crosslign.devices import numbers_on
 from crosslign.objectives import OBJECTIVES
 from crosslign.objectives.contract import MASKED, Batch, Input, Loss, Part, Shape, both_sides, mean_of, part_of, unit
 from crosslign.objectives.parts.momentum_queue import MomentumQueue, QueueName
@@ -69,16 +70,18 @@ class MomentumContrast:
             total = total + losses.mean()
             logged[f"loss_{own}{other}"], logged[f"positive_cosine_{own}{other}"] = mean_of(losses), mean_of(cosines)
         for name in sides:
-            queue.stage(f"{name}_key", keys[name], sides[name].langs)
-        return Loss(total, {**logged, "queue_filled": mean_of(queue.filled) / queue.size})
+            queue.stage(f"{name}_key", vectors[f"{name}_key"], sides[name].langs)
+        return Loss(total, {**logged, "queue_filled": float(mean_of(torch.tensor(queue.held))) / queue.size})
 
-    def _direction(self, queries: Tensor, own_keys: Tensor, keys: Tensor, rings: Tensor, queue: MomentumQueue) -> tuple[Tensor, Tensor]:
+    def _direction(
+        self, queries: Tensor, own_keys: Tensor, keys: Tensor, rings: Sequence[int], queue: MomentumQueue
+    ) -> tuple[Tensor, Tensor]:
         """Return the losses and the positives' cosines, both [B], of one side against the keys of the other."""
         cosines = (queries * keys).sum(1)
         positives = cosines / self.temperature
         earlier = torch.full_like(positives, MASKED)
-        for ring in torch.unique(rings).tolist():
-            rows = rings == ring
+        for ring in sorted(set(rings)):
+            rows = numbers_on(queries.device, [row for row, own in enumerate(rings) if own == ring])
             earlier = earlier.index_put((rows,), queue_logsumexp(queries[rows], queue.keys(ring), self.temperature))
         scores = [positives.unsqueeze(1), earlier.unsqueeze(1)]
         own = torch.eye(len(queries), dtype=torch.bool, device=queries.device)

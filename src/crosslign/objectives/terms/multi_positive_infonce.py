@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Generator, Tensor, nn
 
+from crosslign.devices import numbers_on
 from crosslign.errors import InputError
 from crosslign.objectives import OBJECTIVES
 from crosslign.objectives.contract import (
@@ -17,6 +20,7 @@ from crosslign.objectives.contract import (
     Part,
     Shape,
     both_sides,
+    chosen,
     cosines,
     equal,
     hard_negatives,
@@ -104,10 +108,13 @@ class MultiPositiveInfoNCE:
     def loss(self, vectors: dict[str, Tensor], batch: Batch, parts: Mapping[str, Part]) -> Loss:
         """Return the mean over the anchors."""
         project = part_of(parts, self.projection, Part) if self.projection else nn.Identity()
-        members, groups, first = self._members(vectors, batch)
+        members, sizes = self._members(vectors, batch)
+        known = np.arange(len(sizes)).repeat(sizes)  # the group of each member
+        groups, first = numbers_on(members.device, known), numbers_on(members.device, np.diff(known, prepend=-1) > 0)
         found = batch.with_negative
         vector = project(torch.cat([members, vectors["c"]]) if found else members)
-        anchors = torch.arange(len(members), device=members.device) if self.all_anchors else first.nonzero().squeeze(1)
+        wanted = np.arange(len(known)) if self.all_anchors else sizes.cumsum() - sizes
+        anchors = numbers_on(members.device, wanted)
         similarities = cosines(vector[anchors], vector)
         itself = equal(anchors, torch.arange(len(vector), device=members.device))
         own = torch.zeros_like(itself)
@@ -116,25 +123,21 @@ class MultiPositiveInfoNCE:
         if self.denominator == "positives_only":
             keep[:, : len(members)] &= ~first
         if self.hard_negatives == "own" and found:
-            keep[:, len(members) :] &= equal(groups[anchors], torch.tensor(found, device=members.device))
+            keep[:, len(members) :] &= equal(groups[anchors], numbers_on(members.device, found))
         if self.mask_same_text:
             keep &= own | ~self._same_meaning(batch, [batch.columns["c_text"][row] for row in found], groups)[groups[anchors]]
         scores = self._scores(similarities, keep)
         losses = kept_logsumexp(scores, keep) - kept_logsumexp(scores, own)
-        return Loss(losses.mean(), {"positive_cosine": mean_of(similarities[own])})
+        return Loss(losses.mean(), {"positive_cosine": mean_of(chosen(similarities.detach(), own, int((sizes[known[wanted]] - 1).sum())))})
 
-    def _members(self, vectors: Mapping[str, Tensor], batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
-        """Return all members [M, d], the group of each [M], and whether it is its group's drawn anchor [M]."""
+    def _members(self, vectors: Mapping[str, Tensor], batch: Batch) -> tuple[Tensor, NDArray[np.int64]]:
+        """Return all members [M, d], those of a group one behind another, its drawn anchor first, and the sizes of the groups."""
         if "texts" in batch.columns:
-            members = vectors["group"]
-            sizes = torch.tensor([len(texts) for texts in batch.columns["texts"]], device=members.device)
-            if int(sizes.min()) < 2:
+            sizes = np.array([len(texts) for texts in batch.columns["texts"]])
+            if sizes.min() < 2:
                 raise InputError("a group needs at least two sentences", where=f"row {batch.ids[int(sizes.argmin())]}")
-            groups = torch.arange(len(sizes), device=members.device).repeat_interleave(sizes)
-        else:
-            members = torch.stack([vectors["a"], vectors["b"]], 1).flatten(0, 1)
-            groups = torch.arange(len(batch), device=members.device).repeat_interleave(2)
-        return members, groups, groups != torch.cat([groups.new_full((1,), -1), groups[:-1]])
+            return vectors["group"], sizes
+        return torch.stack([vectors["a"], vectors["b"]], 1).flatten(0, 1), np.full(len(batch), 2)
 
     def _same_meaning(self, batch: Batch, hard: Sequence[str], groups: Tensor) -> Tensor:
         """Return bool [B, M + C]: which members and hard negatives share a string with a group, that is, mean the same."""
@@ -143,8 +146,9 @@ class MultiPositiveInfoNCE:
         else:
             sides = both_sides(batch)
             texts = [list(pair) for pair in zip(sides["a"].texts, sides["b"].texts, strict=True)]
-        member_codes, hard_codes = text_codes([t for group in texts for t in group], hard, device=groups.device)
-        holds = torch.zeros(len(texts), int(max([-1, *member_codes.tolist(), *hard_codes.tolist()])) + 1, device=groups.device)
+        said = [text for group in texts for text in group]
+        member_codes, hard_codes = text_codes(said, hard, device=groups.device)
+        holds = torch.zeros(len(texts), len({*said, *hard}), device=groups.device)
         holds[groups, member_codes] = 1.0
         return torch.cat([(holds @ holds.T > 0)[:, groups], holds[:, hard_codes] > 0], 1)
 

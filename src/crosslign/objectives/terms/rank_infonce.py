@@ -41,19 +41,19 @@ def rank_terms(
         mean_over: `all` anchors, of which one without an item of rank r contributes 0, or those `having` one.
 
     Returns:
-        N − 1 scalars; a rank that no anchor has contributes 0, without gradient.
+        N − 1 scalars; a rank that no anchor has contributes 0.
     """
     terms = []
     for r, temperature in enumerate(temperatures, start=1):
-        own = keep & (ranks == r)
+        own, others, scores = keep & (ranks == r), keep & (ranks >= r), cosines / temperature
         has = own.any(1)
-        if not bool(has.any()):
-            terms.append(cosines.new_zeros(()))
-            continue
-        scores = cosines[has] / temperature
-        losses = kept_logsumexp(scores, (keep & (ranks >= r))[has]) - kept_logsumexp(scores, own[has])
-        losses = losses + own[has].sum(1).to(losses.dtype).log() if mean else losses
-        terms.append(losses.sum() / len(cosines) if mean_over == "all" else losses.mean())
+        if cosines.device.type == "cpu":  # a GPU would be asked which these are: there all anchors are summed over
+            own, others, scores = own[has], others[has], cosines[has] / temperature
+            has = has[has]
+        losses = kept_logsumexp(scores, others) - kept_logsumexp(scores, own)
+        losses = losses + own.sum(1).to(losses.dtype).log() if mean else losses
+        summed = losses.masked_fill(~has, 0.0).sum()
+        terms.append(summed / (len(cosines) if mean_over == "all" else has.sum().clamp(min=1)))
     return terms
 
 
@@ -122,8 +122,8 @@ class RankInfoNCE:
             ranks = (posteriors.argmax(-1) + 1).masked_fill(pool.forced, 1)
         temperatures = rank_temperatures(classifier.ranks, *self.temperatures)
         terms = rank_terms(pool.cosines, ranks, pool.keep, temperatures, self.mean, self.mean_over)
-        logged = {f"loss_rank_{r}": float(term.detach()) for r, term in enumerate(terms, start=1)}
+        logged: dict[str, float | Tensor] = {f"loss_rank_{r}": term.detach() for r, term in enumerate(terms, start=1)}
         logged |= guard_rails(pool, posteriors, scores)
         if scores:
-            scores.update(pool.cosines[pool.keep], ranks[pool.keep])
+            scores.update(pool.kept(pool.cosines), pool.kept(ranks))
         return Loss(torch.stack(terms).sum() + 0 * pool.anchors.sum(), logged)

@@ -9,6 +9,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from crosslign.console import number_of
+from crosslign.devices import sent
 from crosslign.errors import InputError
 from crosslign.objectives import OBJECTIVES
 from crosslign.objectives.borrowed import borrowed_loss
@@ -72,10 +73,11 @@ class SentenceTransformersLoss:
         labels = batch.columns.get("label")
         target = None
         if labels is not None:
-            values = torch.tensor(list(labels), device=sides[0].device)
+            values = torch.tensor(list(labels))
             target = values.squeeze(1) if values.shape[1] == 1 else values
             if bool((target == target.round()).all()):
                 target = target.long()  # classes
+            target = sent(target, sides[0].device)
         try:
             found = made([{"vectors": side} for side in sides], target)
         except (TypeError, ValueError, IndexError, AttributeError, AssertionError) as error:

@@ -8,6 +8,7 @@ from typing import Literal
 import torch
 from torch import Generator, Tensor
 
+from crosslign.devices import sent
 from crosslign.objectives import OBJECTIVES
 from crosslign.objectives.contract import (
     Batch,
@@ -103,14 +104,16 @@ class SupervisedContrastive:
 
     def _alike(self, batch: Batch, device: torch.device) -> Tensor:
         """Return bool [n, n] over all anchors: of one class, or of one meaning."""
-        classes = class_of(batch, device)
+        classes = class_of(batch)
         if self.form == "classification":
-            return equal(classes, classes)
+            found = sent(classes, device)
+            return equal(found, found)
         (codes,) = text_codes(self.views.texts(batch), device=device)
         same = equal(codes, codes)
         rows = len(batch)
         if len(codes) == 2 * rows:
-            first, second = codes[:rows][classes == 1], codes[rows:][classes == 1]
+            alike = sent((classes == 1).nonzero().squeeze(1), device)
+            first, second = codes[alike], codes[rows + alike]
             forth = equal(codes, first).float() @ equal(second, codes).float() > 0
             same |= forth | forth.T
         return same
