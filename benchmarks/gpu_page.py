@@ -19,6 +19,7 @@ FACTS = {
     "training": r"^(torch .*; seed \d+)$|^(without dropout, losses apart .*)$",
     "encoding": r"^(.*, \d+ threads, cuda)$|^(.* with random weights)$|^(seed \d+; \d+ sentences.*)$|^(ours: lowest cosine .*)$",
     "mining": r"^(task: .*)$|^(results: equal.*)$|^(float32 peak: .*)$|^(.+ / ours: .*)$|^(no ratio: .*)$",
+    "row_updates": r"^(a table of .*)$|^(\d+% of the rows used: .*)$|^(as long at .*)$",
     "tests": r"^(\d+ (?:passed|failed).*)$",
 }
 """Lines that are quoted as they are, by part."""

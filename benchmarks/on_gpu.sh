@@ -3,7 +3,7 @@
 #
 #     sh benchmarks/on_gpu.sh [--part PART]... [REPORT]    # or `make gpu`; the report is gpu.txt unless another file is named
 #
-# PART is one of training, encoding, mining, tests, kernels, memcheck, profile, mining_large, and may be given several times; without, all
+# PART is one of training, encoding, mining, tests, kernels, memcheck, row_updates, profile, mining_large, and may be given several times; without, all
 # take their turn. The call ends after LIMIT seconds (570): what then had no time is named at the end, with the options for another call.
 # All but mining_large took some fifteen minutes on an H100: two calls. SETTINGS holds options of benchmarks/gpu_training.py.
 # Needs one CUDA device and a python3 (PYTHON names another) with torch, triton, transformers, accelerate, sentence-transformers, datasets,
@@ -62,6 +62,7 @@ run() {
     part tests 150 "$python" -m pytest -q -rs -p no:cacheprovider -k "(gpu or cuda) and not generations" tests/gpu $tests
     part kernels 60 "$python" benchmarks/gpu_kernels.py
     command -v compute-sanitizer >/dev/null && part memcheck 60 compute-sanitizer --tool memcheck "$python" benchmarks/gpu_kernels.py
+    part row_updates 60 "$python" benchmarks/row_updates.py --device cuda --dim 1024 --tokens 32768
     part profile 60 "$python" benchmarks/gpu_kernels.py --profile --folder "$encoders"
     part mining_large 300 "$python" $mining --rows 1000000 --repeats 1
     [ -z "$left" ] || echo "== no time was left for:$left"
