@@ -1,6 +1,7 @@
 """Sentences per second beside `SentenceTransformer.encode`, for the same model and real sentences of mixed length.
 
-The ways take turns: the project's encoder in its best precision and in float32; the peer's defaults (float32, batches of 32 sorted by
+The ways take turns: the project's encoder in its best precision and in float32, by the function of the workflow's job, with its files and
+checks; the peer's defaults (float32, batches of 32 sorted by
 length); the fastest of its documented settings, batch sizes and weights in half precision, that keeps a cosine of 0.9999 to its own float32
 vectors; the fastest that keeps 0.999 only, which says how the two compare in the same precision; and the loop of the papers' extraction
 scripts, transformers in float32 over batches of 128 in the order given, on a part of the sentences (`--loop`). Settings are chosen on a
@@ -31,8 +32,10 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
+import pyarrow as pa
 from _common import (
     SHAPES,
     encoder_folder,
@@ -47,8 +50,9 @@ from _common import (
     versions,
 )
 
-from crosslign.encoders.encode import encode
+from crosslign.encoders import text_sets
 from crosslign.encoders.model import Model
+from crosslign.files import write_rows
 from crosslign.threads import limit_threads
 
 BATCHES = {"cpu": (16, 32, 64, 128), "cuda": (32, 128, 512)}
@@ -176,6 +180,23 @@ def sentences_of(options: argparse.Namespace, folder: Path) -> list[str]:
     return texts[: options.sentences]
 
 
+def by_the_job(
+    model: Model, folder: Path, texts: list[str], readout: dict[str, Any], kernels: str, options: argparse.Namespace
+) -> np.ndarray:
+    """Encode as the workflow's job does: texts from a file, in shards, into a matrix on the disk; the model is there already."""
+    ids = [str(number) for number in range(len(texts))]
+    with (
+        tempfile.TemporaryDirectory() as work,
+        patch.object(Model, "load", lambda *_: model),
+        patch.object(text_sets, "encoding_devices", lambda: [options.device if options.device == "cpu" else "cuda:0"]),
+    ):
+        table = pa.table({"text_id": ids, "lang": ["en"] * len(ids), "text": texts})
+        write_rows(Path(work) / "texts.parquet", table, "texts")
+        out = Path(work) / "vectors.npy"
+        text_sets.embed_text_set({"main": folder}, Path(work) / "texts.parquet", readout, out, options.threads, kernels=kernels)
+        return np.load(out)  # type: ignore[no-any-return]
+
+
 def measure(texts: list[str], folder: Path, options: argparse.Namespace) -> None:
     """Print what was measured."""
     describe(texts, options)
@@ -183,13 +204,8 @@ def measure(texts: list[str], folder: Path, options: argparse.Namespace) -> None
     model.to(options.device).eval()
 
     def ours(precision: str, kernels: str = options.kernels) -> Encode:
-        readout = {"pooling": "mean", "max_length": LONGEST, "normalise": True, "precision": precision}
-
-        def way(texts: list[str]) -> np.ndarray:
-            model.kernels = kernels
-            return encode(model, texts, ["en"] * len(texts), readout)
-
-        return way
+        readout = {"pooling": "mean", "layer": -1, "max_length": LONGEST, "normalise": True, "precision": precision, "prefix": ""}
+        return lambda texts: by_the_job(model, folder, texts, readout, kernels, options)
 
     ways = peer_ways(folder, options.device)
     sample = texts[: max(100, len(texts) // 4)]
