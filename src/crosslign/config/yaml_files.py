@@ -28,6 +28,8 @@ MAX_DEPTH = 100
 LARGEST = 2**63 - 1
 """Of whole numbers: what a seed or a size may be in the libraries that take it."""
 MERGE = "<<"
+TEXTS = (":str", ":merge", ":value")
+"""Ends of the tags of words that stand for themselves: `<<` and `=` do in a value."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ def plain_value(text: str) -> Any:
     """
     known = _yaml_1_2()
     tag = known.resolver.resolve(ScalarNode, text, (True, False))
-    return text if str(tag).endswith(":merge") else known.constructor.construct_object(ScalarNode(tag, text))
+    return text if str(tag).endswith(TEXTS) else known.constructor.construct_object(ScalarNode(tag, text))
 
 
 @cache

@@ -33,6 +33,11 @@ def test_what_is_written_comes_back(read, content):
         assert read(form).content == content
 
 
+@pytest.mark.parametrize("word", ["=", "<<"])
+def test_words_with_a_tag_of_their_own_are_texts_in_a_value(read, word):
+    assert read(f"a: {word}\nb: [{word}]").content == {"a": word, "b": [word]}
+
+
 @given(st.from_regex(r"[0-9a-zA-Z_.+~-]{0,8}", fullmatch=True))
 def test_unquoted_words_stand_for_what_ruamel_takes_them_for(read, word):
     yaml = YAML(typ="safe", pure=True)
