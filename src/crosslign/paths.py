@@ -150,11 +150,11 @@ class Paths:
 
     def embeddings(self, run: str, checkpoint: str, readout: str, text_set: str) -> Path:
         """One matrix, row-aligned with the texts of its evaluation corpus."""
-        return self.results / "embeddings" / run / checkpoint / readout / f"{text_set}.npy"
+        return self.results.joinpath("embeddings", run, checkpoint, readout, f"{text_set}.npy")
 
     def score(self, run: str, checkpoint: str, readout: str, task: str) -> Path:
         """Score records of one run on one task."""
-        return self.results / "scores" / run / checkpoint / readout / f"{task}.json"
+        return self.results.joinpath("scores", run, checkpoint, readout, f"{task}.json")
 
     def counts(self, table: str) -> Path:
         """What a table counts of corpora and training sets, in the form of scores and among them: they suffice for every table."""

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.config import graph
-from crosslign.config.cells import SYSTEMS, counted_rows
+from crosslign.config.cells import SYSTEMS, counted_rows, origins_at
 from crosslign.config.graph import Node
 from crosslign.config.project import Project
 from crosslign.files.lineage import sidecar_of
-from crosslign.paths import COUNTS, EVALUATION_FILES, origin_files
+from crosslign.paths import COUNTS, EVALUATION_FILES
 
 Models = Callable[[str], Iterable[str]]
 
@@ -45,7 +45,7 @@ def _lineage_of(project: Project, node: Node, models: Models) -> Iterator[Path]:
 def _behind_score(project: Project, score: Path) -> Iterator[Path | Node]:
     """Yield the lineage of a score and of the vectors that it depends on, and what these are of; of another group's its own, if there."""
     place = score.relative_to(project.paths.results)
-    if origin_files(project.paths.results, place.as_posix()):
+    if origins_at(project, score.parent):
         yield from filter(Path.exists, [sidecar_of(score)])
         return
     yield sidecar_of(score)

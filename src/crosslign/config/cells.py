@@ -111,11 +111,17 @@ def resolved_cell(project: Project, row: Mapping[str, Any], column: Mapping[str,
     return {"scores": [str(path.relative_to(project.paths.results)) for path in scores], "select": select}
 
 
+@remembered
+def origins_at(project: Project, folder: Path) -> list[Path]:
+    """Return the `origin.txt` in a folder of scores or above it, as `origin_files` finds them; looked for once in a process."""
+    return origin_files(project.paths.results, (folder / "*").relative_to(project.paths.results).as_posix())
+
+
 def _not_sent(project: Project, scores: Sequence[Path]) -> str:
     """Return the missing scores of folders that another group made; nothing is computed into these."""
-    absent = [str(path.relative_to(project.paths.results)) for path in scores if not path.exists()]
-    notes = [note for score in absent for note in origin_files(project.paths.results, score)]
-    return f"not among the scores of another group in {notes[0].parent.relative_to(project.paths.results)}" if notes else ""
+    absent = (path for path in scores if origins_at(project, path.parent) and not path.exists())
+    folders = [origins_at(project, path.parent)[0].parent.relative_to(project.paths.results) for path in absent]
+    return f"not among the scores of another group in {folders[0]}" if folders else ""
 
 
 def counted(row: Mapping[str, Any], column: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -294,9 +300,8 @@ def table_files(resolved: Mapping[str, Any]) -> set[str]:
 
 def resamples_behind(project: Project, scores: Iterable[str]) -> set[Path]:
     """Return the resamples of score files that must be there; scores of another group may have come without."""
-    results = project.paths.results
-    tested = {resamples_path(results / score): origin_files(results, score) for score in scores}
-    return {path for path, foreign in tested.items() if path.exists() or not foreign}
+    tested = [project.paths.results / score for score in scores]
+    return {resamples_path(path) for path in tested if not origins_at(project, path.parent) or resamples_path(path).exists()}
 
 
 @remembered

@@ -98,9 +98,14 @@ def ancestors(project: Project, nodes: Iterable[Node]) -> dict[Node, None]:
     return found
 
 
+@remembered
+def _source_files(project: Project, source: str) -> Mapping[str, Mapping[str, Any]]:
+    return {file["name"]: file for file in project.sources[source]["files"]}
+
+
 def source_file(project: Project, source: str, name: str) -> dict[str, Any]:
     """Return the catalog's entry of one file of a source."""
-    return next(dict(file) for file in project.sources[source]["files"] if file["name"] == name)
+    return dict(_source_files(project, source)[name])
 
 
 def source_paths(project: Project, source: str) -> dict[str, Path]:
@@ -172,8 +177,8 @@ def own_files(project: Project, entry: Mapping[str, Any]) -> dict[str, Path]:
     """Return the files of its source that an entry of a corpus or an encoder reads, by name."""
     if "source" not in entry:
         return {}
-    paths = source_paths(project, entry["source"])
-    return {name: paths[name] for name in file_names(project.sources[entry["source"]], entry)}
+    source = entry["source"]
+    return {name: project.paths.download(source, name) for name in file_names(project.sources[source], entry)}
 
 
 def model_files(project: Project, entry: Mapping[str, Any]) -> dict[str, tuple[str, Path]]:
@@ -188,12 +193,13 @@ def corpus_references(project: Project, corpus: str) -> dict[str, Path]:
     return {**{name: corpus_path(project, name) for name in [*entry.get("from", []), *filter_corpora(entry)]}, **models}
 
 
-def evaluation_paths(project: Project, corpus: str) -> dict[str, Path]:
+@remembered
+def evaluation_paths(project: Project, corpus: str) -> Mapping[str, Path]:
     """Return `texts`, `items` and `gold` of an evaluation corpus."""
     return {part: project.paths.evaluation(corpus, part) for part in EVALUATION_FILES}
 
 
-def evaluation_parts(project: Project, corpus: str) -> dict[str, dict[str, Path]]:
+def evaluation_parts(project: Project, corpus: str) -> dict[str, Mapping[str, Path]]:
     """Return the tables of the evaluation corpora that a joined or cut one is made of, by id."""
     return {part: evaluation_paths(project, part) for part in project.corpora[corpus].get("of", [])}
 
@@ -259,7 +265,7 @@ def trial_folders(project: Project, system: str) -> dict[str, Path]:
     return {run: project.paths.system(run) for run in choice_recipe(project, system)["trials"]}
 
 
-def selection_sets(project: Project, recipe: Mapping[str, Any]) -> dict[str, dict[str, Path]]:
+def selection_sets(project: Project, recipe: Mapping[str, Any]) -> dict[str, Mapping[str, Path]]:
     """Return the evaluation corpora of a system's dev evaluations, by id."""
     tasks = [select["task"] for select in recipe["select"].values()]
     corpora = sorted({corpus for task in tasks for corpus in project.tasks[task]["texts"].values()})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
@@ -46,6 +47,9 @@ def expand(file: YamlFile) -> YamlFile:
     if not isinstance(file.content, Mapping) or not all(isinstance(file.content.get(section, {}), Mapping) for section in SECTIONS):
         return file
     content, lines = dict(file.content), dict(file.lines)
+    below: dict[tuple[str | int, ...], dict[tuple[str | int, ...], int]] = defaultdict(dict)
+    for at, line in file.lines.items():
+        below[at[:2]][at[2:]] = line
     for section in SECTIONS:
         copies: dict[str, Any] = {}
         for name, entry in content.get(section, {}).items():
@@ -55,8 +59,7 @@ def expand(file: YamlFile) -> YamlFile:
                 rest = {key: value for key, value in entry.items() if key != "each"}
                 names = _columns(entry["each"], file.where((section, name, "each")), name)
                 made = {_filled(name, known): _filled(rest, known) for known in names}
-                below = {at[2:]: line for at, line in file.lines.items() if at[:2] == (section, name)}
-                lines.update({(section, copy, *at): line for copy in made for at, line in below.items()})
+                lines.update({(section, copy, *at): line for copy in made for at, line in below[section, name].items()})
             if twice := sorted(set(made) & set(copies)):
                 raise InputError(f"{twice[0]!r} occurs twice", where=file.where((section, name)))
             copies.update(made)

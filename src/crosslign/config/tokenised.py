@@ -54,7 +54,12 @@ def readers(project: Project) -> Mapping[str, Mapping[str, int]]:
 
 
 @remembered
+def _copies_of(project: Project, examples: str) -> Mapping[str, dict[str, Any]]:
+    """Return the recipes of all copies of a training set, by their hashes."""
+    found = (copies(project, resolve(project, *reader))[examples] for reader in readers(project)[examples].items())
+    return {key_of(copy): copy for copy in found}
+
+
 def copy_of(project: Project, examples: str, key: str) -> dict[str, Any]:
     """Return the recipe of a copy by its name: the id of the training set, and the hash."""
-    found = (copies(project, resolve(project, *reader))[examples] for reader in readers(project)[examples].items())
-    return next(copy for copy in found if key_of(copy) == key)
+    return _copies_of(project, examples)[key]
