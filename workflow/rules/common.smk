@@ -293,9 +293,13 @@ def grouped(*names, by):
 def needs(rule):
     """Memory, time and disk of a rule's jobs, by what they work on and by attempt."""
 
+    @cache
+    def need(attempt, *wildcards):
+        return job_need(project, rule, dict(wildcards), attempt)
+
     def asked(name):
         return lambda wildcards, attempt: getattr(
-            job_need(project, rule, dict(wildcards.items()), attempt), name
+            need(attempt, *wildcards.items()), name
         )
 
     return {name: asked(name) for name in ("mem_mb", "runtime", "disk_mb")}

@@ -37,9 +37,7 @@ rule embed:
             for name, folder in graph.run_members(project, w.run, w.checkpoint).items()
         },
         threads=1,
-        work=lambda w: str(
-            paths.checkpoints(f"embed/{w.run}/{w.checkpoint}/{w.readout}")
-        ),
+        work=str(paths.checkpoints("embed/{run}/{checkpoint}/{readout}")),
         root=lambda w: str(paths.results),
     message:
         "Encoding {wildcards.text_set} with {wildcards.run} ({wildcards.checkpoint}, {wildcards.readout})"

@@ -44,7 +44,7 @@ rule mine_embed:
     params:
         **versioned("mine_embed", mining_embedding),
         members=mining_members,
-        work=lambda w: str(paths.checkpoints(f"mine/{w.mine}")),
+        work=str(paths.checkpoints("mine/{mine}")),
         threads=lambda w: mine_recipe(project, w.mine)["threads"],
         root=lambda w: str(paths.results),
     message:
@@ -69,7 +69,7 @@ rule mine_search:
         gpu=GPUS,
     params:
         **versioned("mine_search", mining_range),
-        work=lambda w: str(paths.checkpoints(f"mine/{w.mine}/{w.part}")),
+        work=str(paths.checkpoints("mine/{mine}/{part}")),
         root=lambda w: str(paths.results),
     message:
         "Searching for nearest neighbours of {wildcards.mine}, part {wildcards.part}"

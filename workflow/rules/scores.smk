@@ -28,9 +28,7 @@ rule score:
     params:
         **versioned("score", score_recipe),
         threads=1,
-        work=lambda w: str(
-            paths.checkpoints(f"score/{w.run}/{w.checkpoint}/{w.readout}/{w.task}")
-        ),
+        work=str(paths.checkpoints("score/{run}/{checkpoint}/{readout}/{task}")),
         root=lambda w: str(paths.results),
     message:
         "Scoring {wildcards.run} on {wildcards.task} ({wildcards.checkpoint}, {wildcards.readout})"

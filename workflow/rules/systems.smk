@@ -30,7 +30,7 @@ rule tokenise:
             name: str(folder / "main")
             for name, folder in tokenising_members(w).items()
         },
-        work=lambda w: str(paths.checkpoints(f"tokenise/{w.examples}-{w.key}")),
+        work=str(paths.checkpoints("tokenise/{examples}-{key}")),
         root=lambda w: str(paths.results),
     message:
         "Tokenising the training set {wildcards.examples} ({wildcards.key})"
@@ -69,7 +69,7 @@ rule train_system:
             for name, folder in graph.base_members(project, recipe_of(w)).items()
         },
         tasks=selection_tasks,
-        checkpoints=lambda w: str(paths.checkpoints(w.run)),
+        checkpoints=str(paths.checkpoints("{run}")),
         threads=lambda w: recipe_of(w)["train"]["threads"],
         root=lambda w: str(paths.results),
     message:

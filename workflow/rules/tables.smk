@@ -61,7 +61,7 @@ rule make_table:
         **needs("make_table"),
     params:
         **versioned("make_table", lambda w: cells.resolve_table(project, w.table)),
-        published=lambda w: str(PRINTED),
+        published=str(PRINTED),
         root=lambda w: str(paths.results),
     message:
         "Building the table {wildcards.table}"
@@ -120,7 +120,7 @@ rule write_overview:
         **needs("write_overview"),
     params:
         **versioned("write_overview", lambda w: cells.overview(project)),
-        published=lambda w: str(PRINTED),
+        published=str(PRINTED),
         root=lambda w: str(paths.results),
     message:
         "Writing the overview of tables and figures"
@@ -148,7 +148,7 @@ rule write_claims:
         **needs("write_claims"),
     params:
         **versioned("write_claims", lambda w: claims_recipe(project)),
-        published=lambda w: str(PRINTED),
+        published=str(PRINTED),
         root=lambda w: str(paths.results),
     message:
         "Writing the papers' claims and their verdicts"
@@ -184,7 +184,7 @@ rule write_report:
         **needs("write_report"),
     params:
         **versioned("write_report", lambda w: cells.overview(project)),
-        published=lambda w: str(PRINTED),
+        published=str(PRINTED),
         root=lambda w: str(paths.results),
     message:
         "Writing the report"
