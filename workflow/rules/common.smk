@@ -175,6 +175,7 @@ def changes(job, file=None):
 
 if not UNKNOWN_ENGINE:
     quote_interpreter()
+    ask_once()
     take_sigterm_apart()
     join_source_files()
     leave_cores_to_nodes()

@@ -3,11 +3,13 @@
 import shlex
 import sys
 import threading
+from functools import cache
 from pathlib import Path
 
 from crosslign.jobs.engine import unknown_version
 from crosslign.slurm.executor import PatientExecutor
-from snakemake.dag import DAG
+from snakemake import common as engine, rules as engine_rules
+from snakemake.dag import DAG, ScriptProcessor
 from snakemake.executors.local import Executor as LocalExecutor
 from snakemake.jobs import GroupJob, Job
 from snakemake.persistence import PersistenceBase
@@ -178,6 +180,26 @@ def spare_whole_readers(described):
         dag._len = len(dag._finished | dag._needrun)
 
     DAG.update_needrun = update
+
+
+def ask_once():
+    """Replaces `get_function_params` and `ScriptProcessor.process_job`, which ask for each job what is the same for all jobs of a rule.
+
+    The parameters of its functions, some forty times a job, and whether its script can be read, unless wildcards stand in its path.
+    """
+    engine_rules.get_function_params = engine.get_function_params = cache(
+        engine.get_function_params
+    )
+    as_it_was, readable = ScriptProcessor.process_job, set()
+
+    def process(processor, job):
+        script = getattr(job.rule, processor.script_type)
+        place = f"{job.rule.basedir} {script}"
+        if place not in readable:
+            as_it_was(processor, job)
+            readable.update([place] if "{" not in place else [])
+
+    ScriptProcessor.process_job = process
 
 
 def drop_start_limit(scheduler):
