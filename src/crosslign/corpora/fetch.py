@@ -183,7 +183,9 @@ def _persist(source: Mapping[str, Any], wanted: _Wanted, part: Path, patience: P
                 return found
             aside = part.replace(part.with_suffix(".wrong"))
             raise WrongError(
-                f"{wanted.file['name']} differs from the catalog's entry", where=wanted.where, why=f"{problem}, kept as {aside}"
+                f"{wanted.file['name']} differs from the catalog's entry",
+                where=describe(source, wanted.file),
+                why=f"{problem}, kept as {aside}",
             )
         except TransientError as error:
             size = part.stat().st_size if part.exists() else 0

@@ -24,13 +24,15 @@ from crosslign.console import bytes_text, number_of
 from crosslign.corpora.sources import github, opus, url
 from crosslign.corpora.sources._client import SIGN_IN, check_status, client, placed
 from crosslign.corpora.sources._network import BusyError, UnsafeError
-from crosslign.corpora.sources._snapshot import commit_of, hub_error
+from crosslign.corpora.sources._pages import PAGES, called_page
+from crosslign.corpora.sources._snapshot import commit_of, hub_error, unsafe_way
 from crosslign.errors import CrosslignError, NetworkError
 
 THERE, MOVED, SIZE, GATED, GONE, UNSAFE = "there", "moved", "size differs", "gated", "gone", "not https"
 BUSY, SILENT, PIP, SHORTENED = "busy", "no answer", "left to pip", "short name"
 MISSING = (SIZE, GATED, GONE, UNSAFE)
 """What waiting does not help."""
+PAGE = "a web page is in its place"
 HOSTS = 16
 """Hosts that are asked at a time."""
 PAUSE_S = 0.1
@@ -120,22 +122,23 @@ def _asked(one: _Question) -> tuple[str, str]:
         response = web.head(at)
         found = _judged(response, one)
         unsaid = response.status_code == 200 and one.kind == "url" and not url.whole_size(response, one.file)
-        if unsaid or (response.status_code in DOUBTFUL and found[0] != BUSY):
+        page = found == (GATED, PAGE)
+        if unsaid or page or (response.status_code in DOUBTFUL and found[0] != BUSY):
             with url.answered(web, at, url.PROBE, limits=one.limits) as response:
-                found = _judged(response, one)
+                found = _judged(response, one, next(response.iter_raw(), b"") if page else b"")
     return found
 
 
-def _judged(response: httpx2.Response, one: _Question) -> tuple[str, str]:
-    """Return what an answer makes of a file."""
+def _judged(response: httpx2.Response, one: _Question, begins: bytes = b"") -> tuple[str, str]:
+    """Return what an answer, and the first bytes of its body, make of a file."""
     try:
         check_status(response, one.place, one.file["name"], limits=one.limits)
     except BusyError as error:
         return BUSY, error.why
     except NetworkError as error:
         return STATES.get(response.status_code, SILENT), error.why
-    if response.headers.get("Content-Type", "").lower().startswith("text/html") and not one.file["name"].endswith((".html", ".htm")):
-        return GATED, "a web page is in its place"
+    if called_page(response.headers.get("Content-Type", ""), begins) and not one.file["name"].endswith(PAGES):
+        return GATED, PAGE
     state, said = _by_size(url.whole_size(response, one.file), one.file) if one.kind == "url" else (THERE, "")
     forever = [answer for answer in response.history if answer.status_code in (301, 308)]
     return (MOVED, f"permanently to {response.url}") if state == THERE and forever else (state, said)
@@ -161,6 +164,8 @@ def _asked_hub(place: str, file: Mapping[str, Any]) -> tuple[str, str]:
         if problem is None:
             raise
         return SILENT, problem.why
+    if found.location and (unsafely := unsafe_way(found.location)):
+        raise unsafely
     if commit != revision:
         return SHORTENED, f"{revision} is an abbreviated commit: on the hub it is {commit}"
     return _by_size(found.size, file)

@@ -33,6 +33,7 @@ ANSWERS = {
     "packed_both.txt": (200, {"Content-Length": "300", "Content-Encoding": "gzip"}),
     "zero_head.zip": (200, {"Content-Length": "0"}),
     "ranges_shut.zip": (200, {}),
+    "called_page.xz": (200, {"Content-Type": "text/html", "Content-Length": "1000"}),
     "later.zip": (403, {"Retry-After": "600"}),
 }
 
@@ -47,6 +48,8 @@ TO_GET = {
     "zero_head.zip": (200, {"Content-Length": "1000"}),
     "empty.zip": (416, {"Content-Range": "bytes */0"}),
     "ranges_shut.zip": (403, {}),
+    "portal.zip": (200, {"Content-Type": "text/html", "Content-Length": "10000000"}),
+    "called_page.xz": (206, {"Content-Type": "text/html", "Content-Range": "bytes 0-5/1000", "Content-Length": "6"}),
 }
 """What is said to GET where it is something else than to HEAD."""
 
@@ -64,7 +67,8 @@ class Handler(BaseHTTPRequestHandler):
             self.give(*TO_GET[name])
             if "Content-Length" in TO_GET[name][1]:
                 with suppress(OSError):
-                    self.wfile.write(bytes(10**7))  # a client that reads all of it would be here for long
+                    # A client that reads all of it would be here for long.
+                    self.wfile.write(b"\xfd7zXZ\0" if name == "called_page.xz" else bytes(10**7))
         else:
             self.do_HEAD()
 
@@ -131,6 +135,7 @@ def asked(source, *files):
         ("terms.zip", {}, "gated"),
         ("closed.zip", {}, "gated"),
         ("portal.zip", {}, "gated"),
+        ("called_page.xz", {"bytes": 1000}, "there"),
         ("busy.zip", {}, "busy"),
         ("fault.zip", {}, "no answer"),
         ("dead.zip", {}, "no answer"),
@@ -197,7 +202,8 @@ def test_a_base_encoder_is_asked_for_and_the_beginning_of_a_commits_name_is_told
 
     whole, asked = "c67f260" + "0" * 33, []
     monkeypatch.setattr(huggingface_hub.HfApi, "repo_info", lambda self, name, repo_type, revision: SimpleNamespace(sha=whole))
-    monkeypatch.setattr(huggingface_hub, "get_hf_file_metadata", lambda address: asked.append(address) or SimpleNamespace(size=500))
+    said = SimpleNamespace(size=500, location="https://hub.example/file")
+    monkeypatch.setattr(huggingface_hub, "get_hf_file_metadata", lambda address: asked.append(address) or said)
     encoders = {"short": {"hub": "lab/a", "revision": "c67f260"}, "whole": {"hub": "lab/b", "revision": whole}, "own": {"path": "x"}}
     project = SimpleNamespace(sources={}, encoders=encoders)
     heads = survey(project, [SimpleNamespace(source=name, file="any") for name in encoders])

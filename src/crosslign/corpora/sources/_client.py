@@ -32,6 +32,8 @@ CERTIFICATES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 """Variables that name a file of certificates: of OpenSSL, of the hub's client and pip, of curl."""
 LOGIN = re.compile(r"(?:407|511)\b|Requested .+ but got|Invalid username")
 """What the web client says of a proxy, of HTTP or SOCKS, that lets nobody through without a password."""
+DENIED = re.compile(r"4(?!08|20|25|29)\d\d\b|.*not allowed by ruleset")
+"""What it says of one that lets nobody through to a host: unlike its faults, this stays so."""
 SIGN_IN_DO = "Sign in to your network, or put user and password into the proxy's address, then run the same command again"
 PROXIES = ("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY")
 WEB_MIRROR = "CROSSLIGN_WEB_MIRROR"
@@ -76,9 +78,8 @@ def client(where: str, *, vouched: bool = False) -> Iterator[httpx2.Client]:
     def look(request: httpx2.Request) -> None:
         nonlocal safe
         if safe and not vouched and request.url.scheme == "http":
-            why = f"whoever is on the way to {request.url} can change the bytes, and no sha256 of the catalog vouches for them"
-            do = "Give the file its sha256, or another address in `urls`, or put it into a mirror"
-            raise UnsafeError("the server redirects from https to http", where=where, why=why, do=do)
+            why = "no sha256 of the catalog vouches for them"
+            raise unsafe(request.url, where, why, "Give the file its sha256, or another address in `urls`, or put it into a mirror")
         safe = request.url.scheme == "https"
 
     try:
@@ -94,6 +95,12 @@ def client(where: str, *, vouched: bool = False) -> Iterator[httpx2.Client]:
         raise InputError(f"{where!r} is not an address", why=str(error)) from error
     except httpx2.HTTPError as error:
         raise explained(error, where) from error
+
+
+def unsafe(to: httpx2.URL | str, where: str, why: str, do: str) -> UnsafeError:
+    """Return the error for a server that leads from https to http; `why` nothing makes up for that."""
+    told = f"whoever is on the way to {to} can change the bytes, and {why}"
+    return UnsafeError("the server redirects from https to http", where=where, why=told, do=do)
 
 
 def explained(error: Exception, where: str) -> NetworkError:
@@ -117,6 +124,8 @@ def explained(error: Exception, where: str) -> NetworkError:
         return NetworkError(f"{host} redirects in a loop", where=where, why=why)
     named = [name for name in PROXIES if os.environ.get(name) or os.environ.get(name.lower())]
     do = f"{' and '.join(named)} sets a proxy for all hosts; list hosts that need none in NO_PROXY" if named else ""
+    if type(error).__name__ == "ProxyError" and DENIED.match(str(error)):
+        return NetworkError(f"the proxy does not let you through to {host}", where=where, why=why, do=do)
     return TransientError(f"{host} could not be reached", where=where, why=why, do=do)
 
 

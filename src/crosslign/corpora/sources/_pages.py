@@ -28,6 +28,11 @@ def is_page(begins: bytes) -> bool:
     return bool(PAGE.match(begins.replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe")))
 
 
+def called_page(said: str, begins: bytes) -> bool:
+    """Tell whether what a server calls a web page may be one: some call every file so, and a packed one shows by its first bytes."""
+    return said.lower().startswith(("text/html", "application/xhtml")) and not begins.startswith((*MAGIC, b"PK", b"PAR1"))
+
+
 def refuse_page(begins: bytes, said: str, file: Mapping[str, Any], url: str) -> None:
     """Refuse a web page in place of a file: a captive portal, a form to sign in, a page that says that the file has moved.
 
@@ -39,8 +44,7 @@ def refuse_page(begins: bytes, said: str, file: Mapping[str, Any], url: str) -> 
         file: what was asked for.
         url: the address, for messages.
     """
-    called = said.lower().startswith(("text/html", "application/xhtml")) and not begins.startswith((*MAGIC, b"PK", b"PAR1"))
-    if (called or is_page(begins)) and not str(file["name"]).endswith(PAGES):
+    if (called_page(said, begins) or is_page(begins)) and not str(file["name"]).endswith(PAGES):
         do = "Open the address in a browser: your network or the publisher may ask you to sign in or to accept terms"
         raise NetworkError(f"the server sent a web page in place of {file['name']}", where=url, do=do)
     if NOTICE.match(said.lower()) and begins.lstrip()[:1] in (b"{", b"<") and str(file["name"]).endswith(PLAIN):

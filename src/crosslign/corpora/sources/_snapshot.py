@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import logging
 import os
 import re
+import threading
 import traceback
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 
-from crosslign.corpora.sources._client import BROKEN, BUSY, CERTIFICATES, SIGN_IN, explained, retry_after
-from crosslign.corpora.sources._network import BusyError, TransientError, is_offline
+import httpx2
+
+from crosslign.corpora.sources._client import BROKEN, BUSY, CERTIFICATES, SIGN_IN, explained, retry_after, unsafe
+from crosslign.corpora.sources._network import BusyError, TransientError, UnsafeError, is_offline
 from crosslign.errors import InputError, NetworkError
 from crosslign.files.checksums import sha256_file
 
@@ -25,6 +29,7 @@ FORMS = (LookupError, TypeError, ValueError, AttributeError)
 PORTAL = "Open the hub's page in a browser: your network may require you to sign in; if HF_ENDPOINT is set, check it"
 SHA256, SHA1 = re.compile(r"[0-9a-f]{64}"), re.compile(r"[0-9a-f]{40}")
 """Names of files in the hub's cache: large ones are called by their SHA-256, small ones by Git's SHA-1."""
+GUARDING = threading.Lock()
 XET = "Set HF_HUB_DISABLE_XET=1 to fetch by plain HTTP, then run the same command again"
 
 
@@ -127,6 +132,35 @@ def obey_certificates() -> None:
         os.environ["SSL_CERT_DIR" if Path(path).is_dir() else "SSL_CERT_FILE"] = path
 
 
+def unsafe_way(to: httpx2.URL | str) -> UnsafeError | None:
+    """Return the error where the hub is asked by https, and leads to http; None for any other address."""
+    from huggingface_hub import constants
+
+    if httpx2.URL(to).scheme != "http" or not constants.ENDPOINT.startswith("https:"):
+        return None
+    do = "If you trust your network and the hub's copy that HF_ENDPOINT names, name it by http, or put the files into a mirror"
+    return unsafe(to, constants.ENDPOINT, "the hub's client does not verify all of them", do)
+
+
+def _look(request: httpx2.Request) -> None:
+    if problem := unsafe_way(request.url):
+        raise problem
+
+
+@functools.cache
+def _guard() -> None:
+    """Have the hub's client go from https to no http, as the one for publishers does; also where it begins a session anew."""
+    from huggingface_hub import set_client_factory
+    from huggingface_hub.utils._http import default_client_factory
+
+    def guarded() -> httpx2.Client:
+        made = default_client_factory()
+        made.event_hooks["request"].append(_look)
+        return made
+
+    set_client_factory(guarded)
+
+
 def commit_of(repository: str, revision: str | None, kind: str = "model") -> str | None:
     """Return the commit that the beginning of its name stands for; any other revision as it is.
 
@@ -135,6 +169,8 @@ def commit_of(repository: str, revision: str | None, kind: str = "model") -> str
     import huggingface_hub
 
     obey_certificates()
+    with GUARDING:
+        _guard()
     if revision is None or not SHORT.fullmatch(revision):
         return revision
     if is_offline():

@@ -39,8 +39,8 @@ FORMS = (zlib.MAX_WBITS | 32, -zlib.MAX_WBITS)
 """Of a packed transfer: with the header of gzip or zlib, or, as some servers send `deflate`, with none."""
 SPAN = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
 TOTAL = re.compile(r"bytes (?:\d+-\d+|\*)/(\d+)")
-PROBE = {"Range": "bytes=0-0"}
-"""Asks for the length of a file by its first byte."""
+PROBE = {"Range": "bytes=0-5"}
+"""Asks for the length of a file, and by what it begins, by its first bytes."""
 CHUNK = 1 << 20
 
 
@@ -148,7 +148,7 @@ def _refuses_ranges(response: httpx2.Response, asked: str, *, limits: bool) -> b
     found = TOTAL.fullmatch(response.headers.get("Content-Range", "").strip())
     if status == 416:  # of a range that begins behind the end it is right
         return not found or int(asked.removeprefix("bytes=").partition("-")[0]) < int(found[1])
-    return status == 400 or (status == 206 and "Content-Range" not in response.headers)
+    return status in (400, 501) or (status == 206 and "Content-Range" not in response.headers)
 
 
 @contextmanager

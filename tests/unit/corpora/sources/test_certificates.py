@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import ssl
 import subprocess
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
@@ -31,6 +33,9 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(302 if self.to else 200)
         self.send_header("Location" if self.to else "X-Nothing", self.to + "a.txt")
         self.send_header("Content-Length", "0" if self.to else str(len(BODY)))
+        self.send_header("ETag", f'"{SHA}"')
+        self.send_header("X-Repo-Commit", "0" * 40)  # as the hub says it
+        self.send_header("X-Linked-Size", str(len(BODY)))
         self.end_headers()
 
     def do_GET(self):
@@ -88,6 +93,34 @@ def test_the_survey_says_so(https, site, monkeypatch, known, state):
     heads = survey(project, [SimpleNamespace(source="set", file="a.txt")])
     assert [head.state for head in heads] == [state]
     assert bool(lost(heads)) == (state == "not https")
+
+
+ASK_HUB = """
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from crosslign.corpora.sources.hub import fetch
+from crosslign.corpora.survey import survey
+source, file = {"hub": "lab/set", "revision": "0" * 40}, {"name": "a.txt"}
+try:
+    fetch(source, file, Path(sys.argv[1], "a.txt"))
+except Exception as error:
+    print(type(error).__name__, error)
+project = SimpleNamespace(sources={"set": {**source, "files": [file]}})
+print(survey(project, [SimpleNamespace(source="set", file="a.txt")])[0].state)
+"""
+
+
+def test_the_hubs_client_is_led_from_https_to_http_as_little(https, site, tmp_path):
+    https.handler.to, site.body = site.url, BODY
+    known = {"HF_ENDPOINT": https.url.rstrip("/"), "SSL_CERT_FILE": https.pem, "HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "0"}
+    asked = [sys.executable, "-c", ASK_HUB, str(tmp_path)]
+    done = subprocess.run(asked, env={**os.environ, **known}, capture_output=True, text=True, check=True)
+    error, state = done.stdout.splitlines()
+    assert error.startswith("UnsafeError")
+    assert f"{site.url}a.txt can change the bytes" in error
+    assert state == "not https"
+    assert site.requests == []
 
 
 def hub_client():

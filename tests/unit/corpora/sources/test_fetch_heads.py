@@ -63,6 +63,7 @@ def test_a_server_without_ranges_is_left_when_enough_has_come(site, dest):
     [
         (403, {}, b""),
         (400, {}, b""),
+        (501, {}, b""),
         (416, {}, b""),
         (416, {"Content_Range": f"bytes */{len(WHOLE)}"}, b""),
         (206, {"Content_Length": str(HEAD)}, WHOLE[:HEAD]),

@@ -103,6 +103,12 @@ def test_an_address_that_wants_to_be_left_alone_is_waited_for_only_where_no_othe
     assert waits == [3600]
 
 
+def test_wrong_bytes_of_a_further_address_are_said_to_be_its_own(there, dest, waits):
+    there.plan = ["404", "wrong"]
+    with pytest.raises(NetworkError, match=rf"404.*{there.url}more/corpus.zip: expected sha256"):
+        fetch_file("demo", {"url": f"{there.url}first/", "urls": [f"{there.url}more/"]}, FILE, dest, [])
+
+
 def test_where_no_address_has_it_each_is_named_with_its_reason(there, dest, waits):
     there.plan = ["404", "403"]
     with pytest.raises(NetworkError, match=r"none of 2 addresses.*data/corpus\.zip: the server answered 404.*b/corpus\.zip: .*403"):

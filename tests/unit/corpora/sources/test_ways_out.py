@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 import threading
+from collections import UserDict
 from contextlib import suppress
 from importlib import util
 
@@ -78,22 +79,25 @@ def test_a_proxy_that_does_not_answer_is_thought_of(site, tmp_path, monkeypatch,
 @pytest.fixture
 def locked_proxies(online, monkeypatch):
     """Proxies of HTTP and SOCKS5 that want a password, by the beginning of their addresses."""
-    said = {"http": b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n", "socks5": b"\x05\x02"}
+    said = {"http": [b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n"], "socks5": [b"\x05\x02"]}
     listeners = {kind: socket.create_server(("127.0.0.1", 0)) for kind in said}
 
     def serve(kind):
         with suppress(OSError):
             while True:
                 link, _ = listeners[kind].accept()
-                link.recv(65536)
-                link.sendall(said[kind])
+                for answer in said[kind]:
+                    link.recv(65536)
+                    link.sendall(answer)
                 link.close()
 
     for kind in said:
         threading.Thread(target=serve, args=(kind,), daemon=True).start()
     for name in ("NO_PROXY", "no_proxy", "HTTPS_PROXY", "https_proxy"):
         monkeypatch.delenv(name, raising=False)
-    yield {kind: f"{kind}://127.0.0.1:{listener.getsockname()[1]}" for kind, listener in listeners.items()}
+    proxies = UserDict({kind: f"{kind}://127.0.0.1:{listener.getsockname()[1]}" for kind, listener in listeners.items()})
+    proxies.said = said
+    yield proxies
     for listener in listeners.values():
         listener.close()
 
@@ -104,6 +108,28 @@ def test_a_proxy_that_wants_a_password_is_told_at_once(locked_proxies, tmp_path,
     with pytest.raises(NetworkError, match=r"requires you to sign in.*put user and password into the proxy's address"):
         fetch_file("set", {"url": f"{scheme}://publisher.example/"}, FILE, tmp_path / "set" / "a.txt", [])
     assert not waits
+
+
+@pytest.mark.parametrize(
+    ("kind", "said", "waited"),
+    [
+        ("http", [b"HTTP/1.1 403 Forbidden\r\n\r\n"], False),
+        ("http", [b"HTTP/1.1 405 Method Not Allowed\r\n\r\n"], False),
+        ("http", [b"HTTP/1.1 429 Too Many Requests\r\n\r\n"], True),
+        ("http", [b"HTTP/1.1 502 Bad Gateway\r\n\r\n"], True),
+        ("socks5", [b"\x05\x00", b"\x05\x02\x00\x01" + bytes(6)], False),  # not allowed
+        ("socks5", [b"\x05\x00", b"\x05\x04\x00\x01" + bytes(6)], True),  # the host is not reached
+    ],
+)
+def test_a_proxy_that_lets_nobody_through_is_told_at_once_and_one_with_a_fault_asked_again(
+    locked_proxies, tmp_path, monkeypatch, waits, kind, said, waited
+):
+    monkeypatch.setitem(locked_proxies.said, kind, said)
+    monkeypatch.setenv("ALL_PROXY", locked_proxies[kind])
+    why = "could not be reached" if waited else "the proxy does not let you through to publisher.example"
+    with pytest.raises(NetworkError, match=why):
+        fetch_file("set", {"url": "https://publisher.example/"}, FILE, tmp_path / "set" / "a.txt", [])
+    assert bool(waits) == waited
 
 
 def test_the_hubs_client_behind_such_a_proxy_says_so_too(locked_proxies):
