@@ -293,6 +293,11 @@ def widened(values: Tensor) -> Tensor:
     return values.float() if values.element_size() < 4 else values
 
 
+def wide_type(vectors: Tensor) -> torch.dtype:
+    """Return the type for small differences of large numbers: float64 on a CPU, float32 on a GPU, where float64 may be 64 times slower."""
+    return torch.float64 if vectors.device.type == "cpu" else torch.float32
+
+
 def unit(vectors: Tensor) -> Tensor:
     """Return the rows of [..., d] at length 1, in float32 at least; a zero row stays zero."""
     return normalize(widened(vectors), dim=-1)

@@ -11,7 +11,7 @@ from torch import Generator, Tensor
 from crosslign.console import number_of
 from crosslign.devices import numbers_on
 from crosslign.errors import InputError
-from crosslign.objectives.contract import Batch, Input, Part, chosen, mean_of, part_of, side, unit
+from crosslign.objectives.contract import Batch, Input, Part, chosen, mean_of, part_of, side, unit, wide_type
 from crosslign.objectives.parts.momentum_queue import MomentumQueue
 from crosslign.objectives.parts.rank_scores import RankScores
 from crosslign.objectives.rank_classifier import RankClassifier
@@ -22,7 +22,8 @@ class Pool:
     """Anchors with what they are compared to.
 
     Attributes:
-        anchors: [B, d], unit vectors with gradient.
+        anchors: [B, d], unit vectors with gradient, float64 on a CPU: keys and anchors lie so close together that the gradients of the
+            ranks' terms, which almost cancel, would lose two digits in float32.
         candidates: [M, d], unit vectors of keys: the queue, the batch's own, and those of parallel sentences.
         keep: bool [B, M]; false where an anchor meets its own key.
         forced: bool [B, M]; pairs whose rank is known to be 1.
@@ -93,11 +94,12 @@ class Candidates:
 
     def pool(self, vectors: Mapping[str, Tensor], batch: Batch, queue: MomentumQueue) -> Pool:
         """Return the pool of a step whose `inputs` were asked for last, and note the anchors' keys for the queue."""
-        anchors, own = unit(vectors["a"]), unit(vectors["a_key"].detach())
+        wide = wide_type(vectors["a"])
+        anchors, own = unit(vectors["a"].to(wide)), unit(vectors["a_key"].detach())
         rows = self._rows
         parallel = [unit(vectors["b_key"].detach())] if rows else []
-        earlier = queue.all_keys().to(anchors.dtype)
-        candidates = torch.cat([earlier, own, *parallel])
+        earlier = queue.all_keys()
+        candidates = torch.cat([earlier.to(own.dtype), own, *parallel]).to(wide)
         itself = torch.zeros(len(anchors), len(candidates), dtype=torch.bool, device=anchors.device)
         forced = itself.clone()
         at = torch.arange(len(own), device=anchors.device)

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from crosslign.encoders.model import Model
 from crosslign.errors import InputError
 from crosslign.objectives import PARTS
-from crosslign.objectives.contract import widened
+from crosslign.objectives.contract import wide_type, widened
 from crosslign.objectives.rank_classifier import RankClassifier
 from crosslign.options import AboveZero, AtLeastTwo, Ge, Lt, MinLen
 
@@ -32,11 +32,6 @@ def falling(targets: Sequence[float]) -> list[float]:
     if not all(-1 <= t < 1 for t in targets) or any(a <= b for a, b in pairwise(targets)):
         raise InputError("target_cosines must decrease and be below 1", where="gaussian_mixture", why=f"found {list(targets)}")
     return list(targets)
-
-
-def wide_type(vectors: Tensor) -> torch.dtype:
-    """Return the type that densities of vectors are computed in."""
-    return torch.float64 if vectors.device.type == "cpu" else torch.float32
 
 
 @PARTS.register(version=1)

@@ -161,7 +161,7 @@ class MomentumQueue(Part):
         start = pointer[ring]
         skipped = max(0, count - self.size)
         places = torch.arange(start + skipped, start + count, device=self.ring.device) % self.size
-        self.ring[ring, places] = keys[skipped:].to(self.store)
+        self.ring[ring, places] = keys[skipped:].to(self.ring.dtype)
         pointer[ring], filled[ring] = (start + count) % self.size, min(self.size, filled[ring] + count)
         self.pointer[ring].fill_(pointer[ring])
         self.filled[ring].fill_(filled[ring])

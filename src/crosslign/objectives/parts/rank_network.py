@@ -10,7 +10,6 @@ from torch.utils.checkpoint import checkpoint
 
 from crosslign.encoders.model import Model
 from crosslign.objectives import PARTS
-from crosslign.objectives.contract import widened
 from crosslign.objectives.rank_classifier import RankClassifier
 from crosslign.options import AtLeastTwo, Positive
 
@@ -50,7 +49,7 @@ class RankNetwork(RankClassifier):
     def _halves(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         weight = self.first.weight
         left, right = weight[:, : x.shape[1]], weight[:, x.shape[1] :]
-        return widened(x) @ left.T, widened(y) @ right.T + self.first.bias
+        return x.to(weight.dtype) @ left.T, y.to(weight.dtype) @ right.T + self.first.bias
 
     def _scores(self, left: Tensor, right: Tensor) -> Tensor:
         hidden = (left.unsqueeze(1) + right.unsqueeze(0)).relu()

@@ -11,7 +11,7 @@ from torch import Generator, Tensor
 
 from crosslign.devices import sent
 from crosslign.objectives import OBJECTIVES
-from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape, both_sides, mean_of, part_of, unit
+from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape, both_sides, mean_of, part_of, unit, widened
 from crosslign.objectives.parts.momentum_queue import MomentumQueue, QueueName
 from crosslign.objectives.parts.rank_scores import RankScores, ScoresName
 from crosslign.objectives.rank_classifier import ClassifierName, RankClassifier
@@ -148,4 +148,5 @@ class GMMRanks:
         labels = scores.nearest(pool.cosines).masked_fill(pool.forced, 1)
         posteriors = classifier.log_posteriors(pool.anchors, pool.candidates)
         losses = pool.kept(smoothed_nll(posteriors, labels, self.label_smoothing))
-        return Loss(losses.sum() / max(1, len(losses)), {"accuracy": mean_of(pool.kept(posteriors.argmax(-1) + 1 == labels))})
+        mean = (losses.sum() / max(1, len(losses))).to(widened(vectors["a"]).dtype)
+        return Loss(mean, {"accuracy": mean_of(pool.kept(posteriors.argmax(-1) + 1 == labels))})

@@ -9,7 +9,7 @@ import torch
 from torch import Generator, Tensor
 
 from crosslign.objectives import OBJECTIVES
-from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape, kept_logsumexp, part_of
+from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape, kept_logsumexp, part_of, widened
 from crosslign.objectives.parts.momentum_queue import MomentumQueue, QueueName
 from crosslign.objectives.parts.rank_scores import ScoresName
 from crosslign.objectives.rank_classifier import ClassifierName, RankClassifier
@@ -57,7 +57,7 @@ def rank_terms(
     return terms
 
 
-@OBJECTIVES.register(version=2)
+@OBJECTIVES.register(version=3)
 class RankInfoNCE:
     """`L = −Σ_{r=1}^{N−1} mean_i log [ Σ_{k: rank r} e^{cos(x_i,y_k)/τ_r} / Σ_{k: rank ≥ r} e^{cos(x_i,y_k)/τ_r} ]`.
 
@@ -126,4 +126,4 @@ class RankInfoNCE:
         logged |= guard_rails(pool, posteriors, scores)
         if scores:
             scores.update(pool.kept(pool.cosines), pool.kept(ranks))
-        return Loss(torch.stack(terms).sum() + 0 * pool.anchors.sum(), logged)
+        return Loss((torch.stack(terms).sum() + 0 * pool.anchors.sum()).to(widened(vectors["a"]).dtype), logged)
