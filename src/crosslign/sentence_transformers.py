@@ -85,8 +85,16 @@ class TextCollator(SentenceTransformerDataCollator):
         super().__init__(preprocess_fn, *more, **named)
 
     def __call__(self, features: list[dict[str, Any]]) -> dict[str, Any]:
-        """Return a batch with `<column>_texts` and `<column>_column` beside what was tokenised of each column; None is an empty cell."""
+        """Return a batch with `<column>_texts` and `<column>_column` beside what was tokenised of each column; None is an empty cell.
+
+        Raises:
+            InputError: a cell is no text, such as a list of positives.
+        """
         features = [{name: "" if value is None else value for name, value in row.items()} for row in features]
+        for name, value in ((name, value) for row in features for name, value in row.items() if name not in self.valid_label_columns):
+            if not isinstance(value, str):
+                do = "Write one sentence in each cell; several positives are several columns"
+                raise InputError(f"the column {name!r} has a cell that is no text", where="TextCollator", why=f"found {value!r:.80}", do=do)
         batch = super().__call__(features)
         columns = [name.removesuffix("_input_ids") for name in batch if name.endswith("_input_ids")]
         for column in columns:
@@ -102,6 +110,11 @@ class _Copy(nn.Module):
         self.transformer = model
 
     def copied(self) -> _Copy:
+        if any(parameter.element_size() < 4 for parameter in self.parameters()):
+            do = "Load the model in float32, and set bf16=True in the trainer's arguments"
+            raise InputError(
+                "momentum copies need weights in float32", where="model", why="in half precision a moving average stands still", do=do
+            )
         return _Copy(copy.deepcopy(self.transformer))
 
     def forward(self, features: Mapping[str, Any]) -> Tensor:
@@ -130,7 +143,9 @@ def _keep_unnormalised(module: nn.Module, given: tuple[Any, ...]) -> None:
 
 def _vectors(model: nn.Module, features: Mapping[str, Any]) -> Tensor:
     out = model({name: value for name, value in features.items() if name not in ("texts", "column")})
-    found: Tensor = out.get(RAW, out["sentence_embedding"])
+    found: Tensor = out["sentence_embedding"]
+    if RAW in out and out[RAW].shape == found.shape:  # else MatryoshkaLoss has cut them
+        found = out[RAW]
     return found.to(torch.promote_types(found.dtype, torch.float32))
 
 
@@ -178,6 +193,7 @@ class ObjectiveLoss(nn.Module):
         self.terms = [term for term, _ in named_terms(entries, "ObjectiveLoss")]
         self._hooks = [module.register_forward_pre_hook(_keep_unnormalised) for module in model if isinstance(module, Normalize)]
         encoder: Any = _Encoder(model)
+        self.width = encoder.dimension
         made = {name: make_part(name, given, encoder, derive(seed, "part", name), f"part {name}") for name, given in sorted(named.items())}
         try:
             self.parts = nn.ModuleDict(made)
@@ -218,7 +234,11 @@ class ObjectiveLoss(nn.Module):
         if encoded_twice(batch, {term.name: term.objective.shape for term in self.terms}, plans):
             (only,) = plain_columns(names)
             texts, features = [*texts, texts[only]], [*features, features[only]]
-        queries = Given(texts, [gathered(_vectors(self.model, column)) for column in features])
+        encoded = [gathered(_vectors(self.model, column)) for column in features]
+        if encoded[0].shape[1] != self.width and any(value.ndim > 1 for value in self.parts.state_dict().values()):
+            do = "Give MatryoshkaLoss an objective without queue, projection or classifier"
+            raise InputError("vectors were cut, but a part reads whole ones", where="parts", why=f"width {encoded[0].shape[1]}", do=do)
+        queries = Given(texts, encoded)
         keys: Given | None = None
         losses, device = [], next(self.model.parameters()).device
         for term, inputs in zip(self.terms, plans, strict=True):
@@ -230,7 +250,7 @@ class ObjectiveLoss(nn.Module):
                 if item.keys and keys is None:
                     keys = self._keys(texts, features)
                 vectors[name] = (keys if item.keys and keys else queries).of(name, item)
-            with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+            with torch.autocast(device.type, enabled=False), torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
                 seed_device(device, derive(self.seed, "loss", term.name, self.step))
                 loss = checked_loss(term.name, term.objective.loss(vectors, batch, dict(self.parts.items())))  # type: ignore[arg-type]
             losses.append(term.weight * loss.total)

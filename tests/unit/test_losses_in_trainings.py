@@ -6,6 +6,7 @@ import pytest
 import torch
 from datasets import Dataset
 from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
+from sentence_transformers.sentence_transformer.losses import MatryoshkaLoss, MultipleNegativesRankingLoss
 from test_sentence_transformers import QUEUE, collated, rows, sentence_encoder  # noqa: F401
 
 import crosslign.sentence_transformers as adapter
@@ -75,6 +76,39 @@ def test_a_model_that_cuts_its_vectors_trains_whole_ones(rows, sentence_encoder,
     loss, _ = run(sentence_encoder, rows["pairs"], tmp_path / "run")
     assert loss.parts["queue"].ring.shape[-1] == whole
     assert sentence_encoder.encode("Hello.").shape == (whole // 2,)
+
+
+def test_autocast_reaches_the_encoder_but_no_loss(rows, sentence_encoder):  # noqa: F811
+    """With bf16=True the trainer calls a loss under autocast, which would round the products of float32 vectors to eight bits."""
+    features, _ = collated(sentence_encoder, rows["pairs"], range(8))
+    loss, found, types = ObjectiveLoss(sentence_encoder, INFONCE), [], []
+    vectors = {column["column"]: adapter._vectors(sentence_encoder, column).detach() for column in features}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(adapter, "_vectors", lambda _, column: (types.append(torch.is_autocast_enabled("cpu")), vectors[column["column"]])[1])
+        for half in (False, True):
+            with torch.autocast("cpu", torch.bfloat16, enabled=half):
+                found.append(float(loss(features)))
+    assert found[0] == found[1]
+    assert types == [False, False, True, True]
+
+
+def test_matryoshka_cuts_vectors_before_a_module_normalises_them(rows, sentence_encoder):  # noqa: F811
+    features, _ = collated(sentence_encoder, rows["pairs"], range(8))
+    plain = [{key: value for key, value in column.items() if key not in ("texts", "column")} for column in features]
+    own = ObjectiveLoss(sentence_encoder, INFONCE | {"temperature": 0.05})
+    found = []
+    for loss, given in ((own, features), (MultipleNegativesRankingLoss(sentence_encoder, scale=20.0), plain)):
+        found.append(float(MatryoshkaLoss(sentence_encoder, loss, [32, 8])(given, None).detach()))
+    assert found[0] == pytest.approx(found[1], rel=1e-5)
+    queued = ObjectiveLoss(sentence_encoder, MOMENTUM, {"queue": QUEUE})
+    with pytest.raises(InputError, match=r"vectors were cut, but a part reads whole ones; width 8"):
+        MatryoshkaLoss(sentence_encoder, queued, [32, 8])(features, None)
+
+
+def test_momentum_copies_of_half_precision_which_would_stand_still_are_refused(sentence_encoder):  # noqa: F811
+    with pytest.raises(InputError, match=r"momentum copies need weights in float32.*bf16=True"):
+        ObjectiveLoss(sentence_encoder.bfloat16(), MOMENTUM, {"queue": QUEUE})
+    assert ObjectiveLoss(sentence_encoder, INFONCE).step == 0
 
 
 def test_prompts_that_no_text_would_get_are_refused(rows, sentence_encoder, tmp_path):  # noqa: F811
@@ -163,6 +197,14 @@ def test_one_column_under_terms_that_compare_two_sentences_and_unread_columns_ar
         given(sentence_encoder, {"objective": "alignment", "similarity": "cosine"}, {"a": ["x", "y"]})
     with pytest.raises(InputError, match="the column 'negative' is not used"):
         given(sentence_encoder, MOMENTUM, rows["triplets"], {"queue": QUEUE})
+
+
+@pytest.mark.parametrize("cell", [["y", "z"], 3, {"text": "y"}])
+def test_a_cell_that_is_no_text_is_refused_with_its_column(cell, sentence_encoder):  # noqa: F811
+    """A list would be read as a pair in one text, and an anchor's positives are asked for as lists."""
+    with pytest.raises(InputError, match=r"the column 'positive' has a cell that is no text; .* several positives are several columns"):
+        TextCollator(sentence_encoder.preprocess)([{"anchor": "x", "positive": cell, "label": 1}])
+    TextCollator(sentence_encoder.preprocess)([{"anchor": "x", "positive": "y", "label": [0.5, 1.0]}])
 
 
 def test_a_language_of_no_column_is_refused_in_trainings(rows, sentence_encoder):  # noqa: F811

@@ -71,7 +71,7 @@ def batch_of(
         columns["views"] = [_views(names, codes, [column[row] for column in texts], len(plain)) for row in range(rows)]
     if labels is not None:
         columns["label"] = [[float(value) for value in (label if isinstance(label, list) else [label])] for label in labels]
-    return Batch([f"row {row}" for row in range(rows)], columns, step)
+    return Batch([str(row) for row in range(rows)], columns, step)
 
 
 def _views(names: Sequence[str], langs: Sequence[str], row: Sequence[str], sides: int) -> list[dict[str, Any]]:

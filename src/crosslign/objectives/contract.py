@@ -226,7 +226,7 @@ def labels_of(batch: Batch) -> Sequence[list[float] | None]:
     """
     labels = batch.columns.get("label")
     if labels is None:
-        do = "Name a set of labelled rows (builder labelled_rows)"
+        do = "Name a set of labelled rows (builder labelled_rows), or give a column label"
         raise InputError("these examples have no labels", where=f"row {batch.ids[0]}", why=f"columns {sorted(batch.columns)}", do=do)
     return labels
 
