@@ -64,7 +64,9 @@ def _again(call: Callable[..., T], name: str, patience: Patience) -> Callable[..
         while True:
             try:
                 return call(*given, **named)
-            except Exception as error:
+            except Exception as raised:
+                inner = raised.__cause__ if isinstance(raised, RuntimeError) else None  # what ended the upload of one file
+                error = inner if isinstance(inner, Exception) else raised
                 status = getattr(getattr(error, "response", None), "status_code", 0)
                 if status in REFUSED:
                     why = f"it answered {status}"

@@ -13,6 +13,7 @@ from sentence_transformers import SentenceTransformer
 
 from crosslign.cli.main import main
 from crosslign.encoders.model import Member
+from crosslign.errors import CrosslignError
 from crosslign.files import write_json
 from crosslign.files.lineage import Lineage
 from crosslign.publish import publish
@@ -267,6 +268,19 @@ def test_a_wrong_token_is_refused_in_words(hub, results, capsys, monkeypatch):
     assert push(results) == 2
     assert "lab/verses: the hub rejects the token, or received none; it answered 401. Sign in" in capsys.readouterr().err
     assert hub.repos == {}
+
+
+@pytest.mark.parametrize("status", ["401", "403", "404", "409"])
+def test_a_refusal_at_any_request_is_said_in_words_and_publishes_nothing(hub, results, status):
+    """Of the upload of a file, too, where the hub's client raises a RuntimeError; `asked` shows which request was the first refused."""
+    folder, refused = results / "systems" / "QS-P-s42" / "last" / "main", set()
+    for first in range(7):
+        hub.repos, hub.asked, hub.plan = {}, [], ["ok"] * first + [status] * 3
+        with pytest.raises(CrosslignError, match=rf"lab/verses: the .*{status}|another server answered"):
+            publish(folder, "# card\n", "lab/verses", public=False)
+        refused.add(hub.asked[first].split()[0] + " " + hub.asked[first].split("/")[1])
+        assert hub.commits == 0
+    assert "PUT blob" in refused
 
 
 def test_a_dry_run_and_a_refused_name_ask_nobody(hub, results, capsys, monkeypatch):
