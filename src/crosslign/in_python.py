@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,8 +14,8 @@ import pandas as pd
 import torch
 
 from crosslign.cli.commands.list import listed
+from crosslign.cli.project import read_project
 from crosslign.config import graph
-from crosslign.config.load import project_in
 from crosslign.config.options import check_call, check_readout, checked
 from crosslign.config.project import Project
 from crosslign.config.readouts import readout as readout_entry
@@ -86,9 +87,8 @@ def _matrix_of(found: Any, name: str, rows: int | None = None) -> np.ndarray:
     except (TypeError, ValueError, RuntimeError) as error:
         raise InputError("not a matrix", where=name, why=str(error).splitlines()[0]) from error
     if rows is not None and matrix.ndim == 2 and len(matrix) != rows:
-        raise InputError(
-            f"{number_of(len(matrix), 'vector')} for {number_of(rows, 'sentence')}", where=name, do="Return one vector per sentence"
-        )
+        what = f"{number_of(len(matrix), 'vector')} for {number_of(rows, 'sentence')}"
+        raise InputError(what, where=name, do="Return one vector per sentence")
     return matrix
 
 
@@ -121,11 +121,8 @@ class Encoder:
         texts = _texts(sentences, "sentences")
         langs = [lang] * len(texts) if isinstance(lang, str) else _texts(lang, "lang")
         if len(langs) != len(texts):
-            raise InputError(
-                f"{len(langs)} languages for {number_of(len(texts), 'sentence')}",
-                where="lang",
-                do="Give one language, or one for each sentence",
-            )
+            what = f"{len(langs)} languages for {number_of(len(texts), 'sentence')}"
+            raise InputError(what, where="lang", do="Give one language, or one for each sentence")
         return encode_counted(self.model, texts, langs, {**self.readout, **_settings(settings, "encode")})[0]
 
 
@@ -277,6 +274,7 @@ def margin_scores(source: np.ndarray, target: np.ndarray, *, k: Positive = 4, ma
     return scored(cosines, (means[0][:, None] + means[1][None, :]) / 2, margin)
 
 
+@checked
 def evaluate(encoder: Encodes | Encoder, tasks: Iterable[str], *, config: Sequence[str] = ()) -> pd.DataFrame:
     """Return the scores of an encoder on evaluations of the catalog, each with its 95 % interval.
 
@@ -311,9 +309,8 @@ def _task(project: Project, task: str) -> Mapping[str, Any]:
         raise InputError(f"unknown task {task!r}", where="crosslign.evaluate", why=nearest(task, list(project.tasks)))
     entry: Mapping[str, Any] = project.tasks[task]
     if entry["output"] == "logits":
-        raise InputError(
-            f"{task} needs the logits of a classifier", where="crosslign.evaluate", do="Name a task that scores sentence vectors"
-        )
+        do = "Name a task that scores sentence vectors"
+        raise InputError(f"{task} needs the logits of a classifier", where="crosslign.evaluate", do=do)
     return entry
 
 
@@ -359,6 +356,7 @@ def names(kind: str, *, config: Sequence[str] = ()) -> dict[str, str]:
     return dict(listed(_cached(config), kind))
 
 
+@checked
 def scores(files: str | Path | Iterable[str | Path]) -> pd.DataFrame:
     """Return the long table of all scores: one row a record.
 
@@ -395,6 +393,7 @@ def table(name: str, directory: str | Path = ".", configfile: str | Path | None 
         float64, fractions (the printed table multiplies them by 100, unless it says otherwise); NaN where nothing of ours is.
 
     Raises:
-        InputError: no such table, or a score file is missing; names it, and the target to run.
+        InputError: no project there, no such table, or a score file is missing; names it, and the target to run.
     """
-    return frames.table(project_in(Path(directory), _texts(config, "config"), None if configfile is None else Path(configfile)), name)
+    file = None if configfile is None else Path(configfile)
+    return frames.table(read_project(Namespace(directory=Path(directory), config=_texts(config, "config"), configfile=file)), name)

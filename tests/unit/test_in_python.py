@@ -275,8 +275,13 @@ def test_what_wrong_arguments_are_told(encoder):
     found = _raised(crosslign.encoder, "me5_small", device=f"cuda:{torch.cuda.device_count()}")
     assert isinstance(found, ResourceError)
     assert "no encoder can be put on cuda" in str(found)
-    with pytest.raises(TypeError, match="thresold"):
-        crosslign.mine(["a"], ["b"], _Fixed(), thresold=1)
+    for call, wrong, right in (
+        (lambda: crosslign.mine(["a"], ["b"], _Fixed(), thresold=1), "mine: no argument 'thresold'", "threshold"),
+        (lambda: crosslign.evaluate(_Fixed(), task=["sts17"]), "evaluate: no argument 'task'", "tasks"),
+        (lambda: crosslign.scores(file="x"), "scores: no argument 'file'", "files"),
+    ):
+        with pytest.raises(InputError, match=f"{wrong}.*did you mean '{right}'"):
+            call()
 
 
 def test_what_cannot_be_is_said_in_words(cache, tmp_path, encoder):
@@ -292,6 +297,7 @@ def test_what_cannot_be_is_said_in_words(cache, tmp_path, encoder):
     assert "did you mean 'ratio'" in str(_raised(crosslign.margin_scores, np.eye(2), np.eye(2), margin="rati"))
     assert str(tmp_path / "none.json") in str(_raised(crosslign.scores, str(tmp_path / "none.json")))
     assert "its type is NoneType" in str(_raised(crosslign.scores, None))
+    assert "config.yaml: no project here" in str(_raised(crosslign.table, "quickstart", tmp_path))
     for call, *given in ((crosslign.names, "encoders"), (crosslign.table, "quickstart"), (crosslign.evaluate, encoder, ["sts17"])):
         with pytest.raises(InputError, match="config: found one text, expected a list"):
             call(*given, config="scale=quick")

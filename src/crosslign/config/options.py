@@ -98,13 +98,18 @@ def _arguments_validator(module: str, name: str) -> Any:
 def checked(function: Callable[P, T]) -> Callable[P, T]:
     """Check the arguments of a function that programs call against its annotations, as those of options in files are checked.
 
-    Lists, which may be long or of another library's, and what no file could hold the function looks at itself.
+    Lists, which may be long or of another library's, and what no file could hold the function looks at itself. A misspelt name of
+    an argument is refused with the nearest one.
     """
     signature, name = inspect.signature(function), function.__qualname__
     where = f"crosslign.{name.removesuffix('.__init__')}"
+    takes = [key for key, one in signature.parameters.items() if key != "self" and one.kind is not one.VAR_KEYWORD]
+    takes_any = any(one.kind is one.VAR_KEYWORD for one in signature.parameters.values())
 
     @functools.wraps(function)
     def call(*given: P.args, **named: P.kwargs) -> T:
+        if not takes_any and (unknown := [key for key in named if key not in takes]):
+            raise InputError(f"no argument {unknown[0]!r}", where=where, why=nearest(unknown[0], takes))
         known, bound = arguments_of(function.__module__, name), signature.bind(*given, **named).arguments
         own = {key: value for key, value in bound.items() if key in known and value is not signature.parameters[key].default}
         values = {key: _as_in_a_file(value) for key, value in own.items()}

@@ -54,6 +54,7 @@ def test_two_files_become_pairs_beside_the_output_and_encoders_stay_in_the_cache
     ("arguments", "said"),
     [
         (["a.txt", "b.txt", "c.txt"], "a quoted pattern, such as 'news-*.gz', names several"),
+        (["a.txt"], "crosslign mine: 1 name. Name two files of sentences"),
         (["a.txt", "b.txt", "-o", "b.txt", "--format", "tsv"], "the output is one of the input files"),
         (["a.txt", "b.txt", "-o", "p.tsv", "--encoder", "me5_smal"], "did you mean 'me5_small'"),
         (["a.txt", "b.txt", "-o", "p.tsv", "--config", "scale=quick"], "--encoder: the scale quick does not read with me5_small"),

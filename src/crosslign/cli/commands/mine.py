@@ -184,7 +184,7 @@ class Mine:
         Raises:
             InputError: neither two files nor one entry.
         """
-        if len(args.names) == 1:
+        if len(args.names) == 1 and not Path(args.names[0]).is_file():
             return self._entry(args, args.names[0])
         if len(args.names) == 2:
             return self._files(args)
