@@ -27,6 +27,8 @@ OUTSIDE = {
     "config/README.md": "reference/configuration.md",
 }
 """Pages outside docs/, and what each is called on the site."""
+BOOST = {"archive": 0.1, "changes.md": 0.1, "add-a-method.md": 4, "cluster.md": 4, "mine-your-own.md": 4, "your-own-pair.md": 4}
+"""Folders and pages that a search puts below or above the others: records last, tutorials first."""
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 ITEM = re.compile(r"( *)(?:[-*]|\d+\.) ")
 
@@ -45,6 +47,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     """Return a page as Python-Markdown wants it: lists, links out of docs/, and no picture that a browser must fetch code for."""
     site = page.file.src_uri
+    page.meta["search"] = {"boost": BOOST.get(site.partition("/")[0], 1)}
     path = next((path for path, name in OUTSIDE.items() if name == site), f"docs/{site}")
     parts = re.split(r"(^```.*?^```$)", markdown, flags=re.MULTILINE | re.DOTALL)
     return "".join(

@@ -46,7 +46,7 @@ def test_the_command_of_the_first_table_is_the_one_that_built_it(first):
 @pytest.mark.long
 @pytest.mark.parametrize("start", ["crosslign doctor", "crosslign plan", "crosslign status"])
 def test_the_other_commands_run(cluster, first, start):
-    (command,) = (line for line in commands() if line.startswith(start))
+    command = next(line for line in commands() if line.startswith(start))
     code, said = run(first, command.replace("results/paper", "results/quick"))  # where the project of these tests has its own
     assert code == 0, said[-3000:]
     expected = {"crosslign doctor": "Slurm MinJobAge", "crosslign plan": "GPU-hours", "crosslign status": "train_system"}
@@ -55,7 +55,7 @@ def test_the_other_commands_run(cluster, first, start):
 
 @pytest.mark.long
 def test_the_papers_are_planned(cluster, first):
-    (command,) = (line for line in commands() if line.endswith("--profile slurm"))
+    (command,) = (line for line in commands() if line == "snakemake --cores all --profile slurm")
     code, said = run(first, command, "--dry-run")
     assert code == 0, said[-3000:]
     assert said.count(": Training ") > 200

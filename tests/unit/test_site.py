@@ -1,5 +1,6 @@
 """The documentation site builds strictly, fetches nothing, and no page of it makes a browser fetch anything from elsewhere."""
 
+import json
 import re
 import socket
 from html.parser import HTMLParser
@@ -44,6 +45,10 @@ def test_the_site_builds_strictly_without_network(tmp_path, monkeypatch):
         assert not [name for name in reader.found if re.match(r"(https?:)?//", name or "")], page
         assert 'class="mermaid"' not in text, page  # the theme would fetch its library
     assert "crosslign.in_python.mine" in (tmp_path / "reference" / "python.html").read_text(encoding="utf-8")
+    places = {
+        entry["location"]: entry.get("boost", 1) for entry in json.loads((tmp_path / "search" / "search_index.json").read_text())["docs"]
+    }
+    assert places["archive/changelog.html"] < places["faq.html"] < places["add-a-method.html"]
     assert 'id="explain"' in (tmp_path / "reference" / "command-line.html").read_text(encoding="utf-8")
 
 

@@ -8,6 +8,8 @@ import torch
 
 from crosslign.cli.commands.doctor import BAD, NOTE, OK, devices, network, python_and_packages, scheduler
 
+ELSEWHERE = ": use another login node, or ask your administrators"
+
 
 @pytest.fixture
 def slurm(tmp_path, monkeypatch, command):
@@ -40,20 +42,20 @@ def test_bf16_that_a_gpu_only_emulates_is_none(monkeypatch):
 
 def test_a_controller_that_does_not_answer_is_bad(slurm):
     slurm(300, answers=False)
-    assert list(scheduler()) == [(BAD, "Slurm", "sinfo fails: cannot connect")]
+    assert list(scheduler()) == [(BAD, "Slurm", f"sinfo fails: cannot connect{ELSEWHERE}")]
 
 
 def test_of_many_lines_of_a_complaint_the_last_is_told(slurm, command):
     slurm(300)
     command("sinfo", "echo 'sinfo: error: no such host' >&2; echo 'sinfo: fatal: no configuration' >&2; exit 1")
-    assert list(scheduler()) == [(BAD, "Slurm", "sinfo fails: sinfo: fatal: no configuration")]
+    assert list(scheduler()) == [(BAD, "Slurm", f"sinfo fails: sinfo: fatal: no configuration{ELSEWHERE}")]
 
 
 def test_a_controller_that_hangs_is_bad_too(slurm, command, monkeypatch):
     slurm(300)
     command("sinfo", "exec /bin/sleep 60")
     monkeypatch.setattr("crosslign.slurm.commands.SECONDS", 0.2)
-    assert list(scheduler()) == [(BAD, "Slurm", "sinfo fails: no answer within 0.2 s")]
+    assert list(scheduler()) == [(BAD, "Slurm", f"sinfo fails: no answer within 0.2 s{ELSEWHERE}")]
 
 
 def test_accounting_that_answers_nothing_is_found_out(slurm):

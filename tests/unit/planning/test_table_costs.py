@@ -39,3 +39,21 @@ def test_the_page_of_costs_has_every_table_of_the_papers():
     papers = YAML(typ="safe").load(ROOT / "config" / "paper.yaml")["papers"]
     loaded = load_project(ROOT, {"scale": "paper", "papers": papers, "targets": ["all"]})
     assert re.findall(r"^\| `(\w+)` \|", page, flags=re.MULTILINE) == list(loaded.tables)
+
+
+def test_other_pages_repeat_the_figures_of_the_page_of_costs():
+    page, readme, questions, one, cluster = (
+        (ROOT / name).read_text(encoding="utf-8")
+        for name in ("docs/table-costs.md", "README.md", "docs/faq.md", "docs/one-paper-table.md", "docs/cluster.md")
+    )
+    rows = re.findall(r"^\| `(\w+)` \| ([\d.]+) \|.*\| (.+?) \| (.+?) \|$", page, flags=re.MULTILINE)
+    costs = {name: (hours, downloads, disk) for name, hours, downloads, disk in rows}
+    said = re.findall(r"\| Table (\d+): ([\d.]+) GPU-hours, ([\d.]+ .B)[^|]*\| \[(\w+)\]", readme)
+    assert len(said) == 5
+    assert [(hours, size) for _, hours, size, _ in said] == [costs[f"{paper}_table{number}"][:2] for number, *_, paper in said]
+    hours, downloads, disk = costs["msimcse_table1"]
+    assert f"{hours} GPU-hours, {downloads} of downloads" in cluster
+    assert f"{float(disk.split()[0]):.0f} GB with 8 GPUs" in cluster
+    largest = f"{max(float(hours) for hours, *_ in costs.values()):.0f} GPU-hours"
+    assert f"to {largest}]" in questions
+    assert f"its Table 1 takes {largest}" in one

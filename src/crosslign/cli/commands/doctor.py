@@ -79,7 +79,7 @@ def devices() -> Iterator[Finding]:
         bf16 = "yes" if torch.cuda.is_bf16_supported(including_emulation=False) else "no"
         yield OK, "torch on GPU", f"{number_of(torch.cuda.device_count(), 'device')}, bf16 {bf16}"
     elif shutil.which("nvidia-smi"):
-        yield BAD, "torch on GPU", "torch sees no GPU: install the CUDA build (README, Which torch)"
+        yield BAD, "torch on GPU", "torch sees no GPU: install the CUDA build (README, Install)"
     elif torch.backends.mps.is_available():
         yield NOTE, "GPU", "Apple's: CROSSLIGN_DEVICE=mps encodes and trains on it (docs/install.md)"
     else:
@@ -132,7 +132,7 @@ def scheduler(most_minutes: int = 0) -> Iterator[Finding]:
         return
     said, complaint = ask(["sinfo", "--noheader", "--format=%P %a %G"])
     if complaint:
-        yield BAD, "Slurm", f"sinfo fails: {complaint.splitlines()[-1]}"
+        yield BAD, "Slurm", f"sinfo fails: {complaint.splitlines()[-1]}: use another login node, or ask your administrators"
         return
     yield from ((OK, "Slurm partition", line.strip()) for line in said.splitlines())
     yield from _slurm_settings(most_minutes)
