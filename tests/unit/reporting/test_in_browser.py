@@ -72,6 +72,19 @@ def test_no_complaint_and_no_overflow(page, files, name, width, dark):
     assert (background == "rgb(255, 255, 255)") is not dark
 
 
+def test_names_stay_in_their_cells_and_words_of_text_are_not_broken(page, files):
+    page.open(files["report"], 390)
+    first = "[...document.querySelectorAll('tr > :first-child')]"
+    assert page.js(f"{first}.filter((cell) => cell.scrollWidth > cell.clientWidth + 1).map((cell) => cell.textContent)") == []
+    cell = "[...document.querySelectorAll('td.text')].find((cell) => cell.textContent === 'tatoeba_written')"
+    assert (
+        page.js(
+            f"(() => {{ const text = document.createRange(); text.selectNodeContents({cell}); return text.getClientRects().length }})()"
+        )
+        == 1
+    )
+
+
 def test_a_click_sorts_by_the_column_and_a_second_one_turns_it_round(page, files):
     page.open(files["table"], 1280)
     first = "document.querySelector('#one tbody tr:not([hidden]):not(.group) th').textContent"
