@@ -19,9 +19,11 @@ from crosslign.version import __version__
 PAPERS = {
     "msimcse": "Wang, Wu and Neubig (2022): English Contrastive Learning Can Learn Universal Cross-lingual Sentence Embeddings. EMNLP.",
     "moco_bert": "Wang, Zhao and Liu (2021): Aligning Cross-lingual Sentence Representations with Dual Momentum Contrast. EMNLP.",
-    "scl": "The paper on supervised contrastive learning for cross-lingual transfer of CCL 2022 (docs/papers/scl.md).",
-    "mpcl": "Zhao, Wu, Cai and Tsuruoka: contrastive learning with several positives in several languages (docs/papers/mpcl.md).",
-    "emma_x": "Guo et al.: EMMA-X (docs/papers/emma_x.md).",
+    "scl": "Wang, Di, Huang, Lai, Ouchi, Chen and Xu (2022): Supervised Contrastive Learning for Cross-lingual Transfer Learning. CCL.",
+    "mpcl": "Zhao, Wu, Cai and Tsuruoka (2023): Leveraging Multi-lingual Positive Instances in Contrastive Learning to Improve Sentence "
+    "Embedding. arXiv:2309.08929.",
+    "emma_x": "Guo et al. (2023): EMMA-X: An EM-like Multilingual Pre-training Algorithm for Cross-lingual Representation Learning. "
+    "arXiv:2310.17233.",
 }
 """Whose method a paper's file has."""
 METHODS = {
@@ -59,7 +61,7 @@ vectors = encode(model, ["…"], ["{lang}"], {readout})
 ```"""
 """How the vectors of a system are got whose readout `write_modules` leaves out."""
 
-CITATION = f"The crosslign developers (2026): crosslign, version {__version__} (CITATION.cff)."
+CITATION = f"crosslign contributors (2026): crosslign, version {__version__} (CITATION.cff)."
 
 
 def _yaml(content: Mapping[str, Any]) -> str:
@@ -169,7 +171,7 @@ def score_lines(files: Iterable[Path]) -> list[str]:
         status = record.get("status", "ok")
         note = "" if status == "ok" else f" ({status}: {record.get('reason', '')})"
         rows.append(f"| {task} | {record['subset']} | {record['metric']} | {readout} | {value}{note} |")
-    return ["| task | subset | metric | readout | value |", "|---|---|---|---|---|", *rows] if rows else []
+    return ["| evaluation | subset | metric | embedding settings | value |", "|---|---|---|---|---|", *rows] if rows else []
 
 
 def model_index(name: str, files: Iterable[Path]) -> list[dict[str, Any]]:
