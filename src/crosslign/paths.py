@@ -57,7 +57,7 @@ def origin_files(results: Path, score: str) -> list[Path]:
 def own_runs(results: Path) -> str:
     """Return a regular expression of the run at the start of a score's path below `scores`: of none whose folder has an `origin.txt`.
 
-    What lies in such a folder is another group's: nothing is computed into it, and nothing of it is computed anew.
+    What lies in such a folder is another group's: nothing is computed into it, and nothing in it reruns.
     """
     scores = results / "scores"
     foreign = sorted(Path(folder).relative_to(scores).as_posix() for folder, _, files in os.walk(scores) if ORIGIN in files)

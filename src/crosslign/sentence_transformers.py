@@ -283,7 +283,7 @@ class ObjectiveLoss(nn.Module):
 
     @checked
     def load(self, folder: str | Path, resume: bool = False) -> None:
-        """Read what `save` wrote: for a second phase the parts that a trained system keeps, which no queue is; steps begin anew.
+        """Read what `save` wrote: for a second phase the parts that a trained system keeps, which no queue is; steps are counted from 0.
 
         Args:
             folder: a checkpoint.

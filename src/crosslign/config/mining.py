@@ -282,7 +282,9 @@ def reading(recipe: Mapping[str, Any]) -> str:
     """Return in words what reads the sentences, and how."""
     encoders = ", ".join(recipe["encoders"])
     trained = "" if [recipe["run"]] == recipe["encoders"] else f"{recipe['run']} ({recipe['checkpoint']}), "
-    return f"{trained}{encoders}, readout {recipe['readout']}, to {number_of(recipe['readout_entry']['max_length'], 'token')}"
+    return (
+        f"{trained}{encoders}, embedding settings {recipe['readout']}, at most {number_of(recipe['readout_entry']['max_length'], 'token')}"
+    )
 
 
 def side_files(project: Project, recipe: Mapping[str, Any], side: str) -> list[Path]:

@@ -76,7 +76,8 @@ def build_examples(
         left = kept if limit is None else sampled(kept, Path(folder, "rows.arrow"), limit, seed)
         written = write_batches(out, map(tally.counted, left), shape)
     found = cleaner.counts
-    log.info("%s: %d examples, %d removed as evaluation text, %d written", name, found["before"], found["before"] - found["after"], written)
+    numbers = (found["before"], found["before"] - found["after"], written)
+    log.info("%s: %s examples, %s removed as evaluation text, %s written", name, *map("{:,}".format, numbers))
     counts = {"shape": shape, "built": found["before"], "decontamination": found, "rows": written}
     counts |= {"per_language": dict(sorted(tally.langs.items())), "per_corpus": dict(sorted(tally.corpora.items()))}
     return {**counts, **material.told}

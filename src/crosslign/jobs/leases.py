@@ -129,7 +129,7 @@ def _take(held: ExitStack, device: str) -> bool:
         return False
     except OSError as error:  # a link, or a file that its owner keeps to himself
         raise ResourceError(f"GPU {device} cannot be leased", where=str(path), why=str(error), do="Remove this file") from error
-    held.callback(_tidy, path)  # before the lock goes: who opened the file meanwhile finds it gone, and makes it anew
+    held.callback(_tidy, path)  # before the lock goes: a process that opened the file finds it gone, and creates another
     return True
 
 
@@ -139,7 +139,7 @@ def _tidy(path: Path) -> None:
 
 
 def _of_allocation() -> str:
-    """Return what sets the devices of this scheduler's job apart: those that it gave are numbered anew in each job."""
+    """Return what sets the devices of this scheduler's job apart: a scheduler numbers the devices of each job from 0."""
     numbers = [os.environ[name] for name in SCHEDULERS if name in os.environ] if "CUDA_VISIBLE_DEVICES" in os.environ else []
     return "-".join([*numbers, ""])
 

@@ -43,7 +43,7 @@ def _short(text: str) -> str:
 
 
 def summary_lines(pairs: Path) -> Iterator[str]:
-    """Yield a table of scores, pairs down to each and the last of them, and the best pairs.
+    """Yield a table of scores, the number of pairs with at least each, the lowest of these, and the best pairs.
 
     Args:
         pairs: the Parquet file of `write_pairs`, best first.
@@ -57,8 +57,8 @@ def summary_lines(pairs: Path) -> Iterator[str]:
     if not len(scores):
         return
     rows = [(f"{score:.10g}", f"{count:,}", shown[count - 1]) for count, score in counted.items()]
-    yield "number of pairs down to each score, and the last of them; set the threshold where the pairs stop being right"
-    yield from ("  " + line for line in as_columns([("score ≥", "pairs", "the last of them"), *rows], right=(0, 1)))
+    yield "pairs with at least each score, and the one with the lowest; set the threshold where the pairs stop being right"
+    yield from ("  " + line for line in as_columns([("score ≥", "pairs", "the one with the lowest score"), *rows], right=(0, 1)))
     yield "best first:"
     yield from (f"  {scores[row]:.4f}  {shown[row]}" for row in range(min(BEST, len(scores))))
 

@@ -324,7 +324,7 @@ def method_of(plan: Plan, teacher: str | None) -> str:
 
 def set_lines(project: Project, plan: Plan) -> Iterator[str]:
     """Yield the evaluation sets that know the languages, with what they call them; those that the table has are marked."""
-    rows = [("", "evaluation set", *plan.languages)]
+    rows = [("", "evaluation corpus", *plan.languages)]
     for name, languages in {"Tatoeba v1": _tatoeba(project), **evaluation_sets()}.items():
         known = [" ".join(known_as(code.partition("_")[0] if name == "Tatoeba v1" else code, languages)) for code in plan.languages]
         if any(known):

@@ -20,7 +20,7 @@ SPAN = 3.0
 """Ratio of the largest to the smallest size from which on a slope is fitted."""
 SHORTEST = 0.05
 """Seconds: a job below has no time of its own to fit."""
-HEADS = ("rule", "jobs", "longest", "asked", "largest memory", "asked", "most disk", "asked", "time grows as")
+HEADS = ("rule", "jobs", "longest", "of asked", "largest memory", "of asked", "most disk", "of asked", "time grows as")
 
 
 @dataclass(frozen=True)

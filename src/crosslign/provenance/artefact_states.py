@@ -36,7 +36,7 @@ OF_FOLDERS = ("encoders", "systems")
 """Folders of results in which every file, or every folder, has lineage."""
 PAGES = ("overlap", "overview", "report")
 STRAY = "the artefact that it describes is not here"
-SHOWN = "Run crosslign verify, which names all that is changed; with --discard, the next run makes it again"
+SHOWN = "Run crosslign verify, which names all that is changed; with --discard, the next run rebuilds it"
 NOT_BUILT = "Build first (`snakemake --cores all`), or give a results folder with its scale, such as results/laptop"
 
 
@@ -215,7 +215,7 @@ def artefacts(results: Path, project: Path = Path()) -> Iterator[Finding]:
             yield _state(results, path, artefact, inputs, known)
             wanted.update({entry["path"]: (path, entry) for entry in inputs})
         except InputError as error:
-            if not is_there(sidecar):  # a job makes its artefact anew
+            if not is_there(sidecar):  # a job rebuilds its artefact
                 continue
             name = sidecar.relative_to(results).as_posix()
             if why := unread(error):
@@ -256,7 +256,7 @@ def _state(results: Path, path: str, artefact: Mapping[str, Any], inputs: Sequen
     now = _hashed(results, path, known)
     if isinstance(now, OSError):
         return Finding(path, UNREAD, unread(now))
-    # Vectors of large sets are removed after their last score (docs/cluster-jobs.md), and any can be made again.
+    # Vectors of large sets are removed after their last score (docs/cluster-jobs.md), and all can be computed again.
     if now is None and artefact.get("kind") != "embeddings":
         return Finding(path, MISSING, "its lineage exists, but the file does not")
     if now is not None and now != artefact["sha256"]:

@@ -1,7 +1,7 @@
 """A finished table as a Workflow Run RO-Crate: the workflow, its run, the table, its scores, and every lineage file behind them.
 
 The crate follows the Workflow Run Crate profile 0.6 (https://w3id.org/ro/wfrun/workflow/0.6). Its files lie as they do in a project, so
-that the table can be made again in it from the scores, and `crosslign explain` finds the whole chain there.
+that the table can be rebuilt in it from the scores, and `crosslign explain` finds the whole chain there.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ PROJECT_FILES = {
     "Snakefile": "Snakefile", "workflow": "**/*", "config": "**/*.yaml", "resources": "**/*.csv",
     "profiles": "**/*.yaml", "envs": "*", "LICENSE": "", "CITATION.cff": "",
 }  # fmt: skip
-"""What a project needs to make a table again from its scores, as folder and pattern, or a file."""
+"""What a project needs to rebuild a table from its scores, as folder and pattern, or a file."""
 CATALOG_PLACE, CATALOG_FILES = "src/crosslign/catalog", ("**/*.yaml", "resources/*/*.csv")
 """Where the entries that came with the library lie in a crate, and which of them."""
 PRIVATE = ("local.yaml", "__pycache__")

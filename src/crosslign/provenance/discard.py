@@ -1,4 +1,4 @@
-"""Taking away what its hashes refute, so that the next run makes it again."""
+"""Taking away what its hashes refute, so that the next run rebuilds it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ENDS = ("", ".lineage.json")
 
 
 def discard(results: Path, project: Path = Path()) -> tuple[list[str], list[Finding]]:
-    """Take away what is stale or was touched by hand, and all that was made of it, with its lineage: the next run makes it again.
+    """Take away what is stale or was touched by hand, and all that was made of it, with its lineage: the next run rebuilds it.
 
     Files move to `<results>/.discarded/<number>/`, a new number each time; nothing is lost. Time stamps play no part: what is taken away
     is what its hashes refute.

@@ -295,7 +295,7 @@ def explain(project: Project, table: str, row: str, column: str, options: Sequen
     lines = list(_heading(place, cell_value(place.resolved, results, *place.numbers), published))
     if not scores:
         return "\n".join(map(printable, lines))
-    lines.append(f"again      {command} -- {target}")
+    lines.append(f"command    {command} -- {target}")
     links = chain(results, dict.fromkeys(scores))
     numbers = {link.path: number for number, link in enumerate(links, start=1)}
     records = list(_records(place, results)) if full else _at_a_glance(place, results)

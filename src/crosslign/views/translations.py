@@ -56,7 +56,7 @@ class _Pair:
             self._map(path)
 
     def _map(self, path: Path) -> None:
-        """Take a file's translations; one that is not as it was written goes, and they are made again."""
+        """Take a file's translations; one that is not as it was written is removed, and its sentences are translated again."""
         start = len(self._texts)
         try:
             if not is_whole(path):

@@ -22,7 +22,7 @@ LARGEST = 64 << 30
 
 @FORMATS.register(version=1)
 def convert(source: Path, dest: Path) -> None:
-    """Write the folder anew with its weights as safetensors.
+    """Write a new folder, with the weights as safetensors.
 
     Args:
         source: a folder that holds the model's folder at any depth, or one zip of such a folder.
