@@ -65,9 +65,11 @@ def use_modules(files: Mapping[str, Path]) -> None:
     Args:
         files: the file of each, by its dotted name, such as `crosslign.objectives.terms.mine`.
     """
-    os.environ.pop(PLUGINS_VARIABLE, None)
+    before = os.environ.pop(PLUGINS_VARIABLE, None)
     if files:
         os.environ[PLUGINS_VARIABLE] = json.dumps({name: str(path) for name, path in sorted(files.items())})
+    if not files and before is None:
+        return  # the library's own modules stay as they are: to parse them again takes half of the time of reading a configuration
     source_of.cache_clear()
     outline_of.cache_clear()
     version_of.cache_clear()

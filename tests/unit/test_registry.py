@@ -1,7 +1,7 @@
 import pytest
 
 from crosslign.errors import InputError
-from crosslign.registry import nearest
+from crosslign.registry import nearest, outline_of, use_modules
 from crosslign.reporting.figures import FIGURES
 
 
@@ -31,3 +31,15 @@ def test_of_many_names_the_nearest_are_listed_and_the_others_counted():
 
 def test_names_that_hold_a_comma_are_told_apart():
     assert nearest("x", ["mSimCSE, English NLI", "mSimCSE"]) == "allowed: mSimCSE, 'mSimCSE, English NLI'"
+
+
+def test_modules_are_read_once_by_a_process_that_has_no_plugins(tmp_path):
+    (tmp_path / "mine.py").write_text("")
+    use_modules({})
+    before = outline_of("crosslign.reporting.figures.curves")
+    use_modules({})
+    assert outline_of("crosslign.reporting.figures.curves") is before
+    use_modules({"crosslign.reporting.figures.curves": tmp_path / "mine.py"})
+    assert outline_of("crosslign.reporting.figures.curves").body == []
+    use_modules({})
+    assert outline_of("crosslign.reporting.figures.curves").body != []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import io
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +15,7 @@ from crosslign.config.yaml_files import Keys, YamlFile
 from crosslign.console import number_of
 from crosslign.errors import InputError
 from crosslign.files.text import read_text
-from crosslign.paths import own_or_catalog
+from crosslign.paths import CATALOG, own_or_catalog
 
 NUMBERS = ("bytes", "about_bytes")
 
@@ -44,6 +45,17 @@ def _read(path: Path, shown: Path) -> YamlFile:
     return YamlFile(shown, rows, lines)
 
 
+def _listed(path: Path, shown: Path, checks: bool) -> Any:
+    file = _read(path, shown)
+    if checks:
+        check(file, "common", "files")
+    return file.content
+
+
+_from_catalog = functools.cache(_listed)
+"""The same for a CSV of the catalog, which no run changes."""
+
+
 def with_listed_files(root: Path, sources: Mapping[str, Any], *, checks: bool = True) -> dict[str, Any]:
     """Replace `files_from: some.csv` (name, sha256, bytes and others) by the files that the CSV lists; empty fields are not known.
 
@@ -62,10 +74,9 @@ def with_listed_files(root: Path, sources: Mapping[str, Any], *, checks: bool = 
     for name, entry in sources.items():
         filled[name] = {key: value for key, value in entry.items() if key != "files_from"}
         if "files_from" in entry:
-            listed = _read(own_or_catalog(root / entry["files_from"], entry["files_from"]), Path(entry["files_from"]))
-            if checks:
-                check(listed, "common", "files")
-            filled[name]["files"] = listed.content
+            path = own_or_catalog(root / entry["files_from"], entry["files_from"])
+            listed = _from_catalog if path == CATALOG / entry["files_from"] else _listed
+            filled[name]["files"] = [dict(row) for row in listed(path, Path(entry["files_from"]), checks)]
         elif "split" in entry:
             filled[name]["files"] = split_files(name, entry)
         names = [file["name"] for file in filled[name].get("files", [])]
