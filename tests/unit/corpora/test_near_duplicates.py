@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import cache
 
 import numpy as np
 import pytest
@@ -15,8 +16,13 @@ TEXT = "in the beginning king went out of city and he said unto them bring forth
 WORDS = TEXT.split()
 
 
+@cache
+def slow_shingles(text: str, size: int) -> set[str]:
+    return {plain(text)[i : i + size] for i in range(max(1, len(plain(text)) - size + 1))}
+
+
 def slow_jaccard(left: str, right: str, size: int) -> float:
-    a, b = ({plain(text)[i : i + size] for i in range(max(1, len(plain(text)) - size + 1))} for text in (left, right))
+    a, b = (slow_shingles(text, size) for text in (left, right))
     return len(a & b) / len(a | b)
 
 
