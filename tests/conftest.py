@@ -32,6 +32,8 @@ limit_threads(1)
 
 collect_rarely()  # a tenth of what the tests cost
 
+os.fsync = lambda descriptor: None  # thousands of small files, of which none is to outlive the machine; other processes have the real one
+
 
 @pytest.fixture(scope="module", autouse=True)
 def settled():

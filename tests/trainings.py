@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from copy import deepcopy
 
 import pytest
 from tokenise import tokenised
@@ -32,16 +33,15 @@ def one_thread():
 
 
 @pytest.fixture
-def train(trial_kinds, tiny_encoder, pairs_file, groups_file, tmp_path):
+def train(trial_kinds, tiny_loaded, pairs_file, groups_file, tmp_path):
     """Train a fresh tiny model; return (summary, folder of the run)."""
     import trial
 
-    from crosslign.encoders.model import Model
     from crosslign.training.fit import fit
     from crosslign.training.terms import build_parts
 
     def run(recipe, name="run", dev=None, model=None, parts=None):
-        model = model or Model.load({"main": tiny_encoder / "main"})
+        model = model or deepcopy(tiny_loaded)
         parts = build_parts(recipe, model) if parts is None else parts
         examples = {"pairs": pairs_file, "groups": groups_file}
         used = {term["examples"]: examples[term["examples"]] for term in recipe["terms"]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from types import SimpleNamespace
 
 import methods
@@ -18,18 +19,17 @@ def examples(tmp_path_factory, sentence_pairs, pairs_file, groups_file):
 
 
 @pytest.fixture
-def fitted(examples, tiny_encoder, tmp_path, one_thread):
+def fitted(examples, tiny_loaded, tmp_path, one_thread):
     """Train a system, by its name or as terms and parts; return its summary, losses, and the folder of the run."""
     from torch import nn
 
-    from crosslign.encoders.model import Model
     from crosslign.training.fit import fit
     from crosslign.training.terms import build_parts
 
     def train(system, name, steps=4, dropout=None, dev=None, select=(), **changes):
         terms, state = methods.SYSTEMS[system] if isinstance(system, str) else system
         recipe = methods.recipe(name, terms, state, steps=steps, **changes) | {"select": dict(select)}
-        model = Model.load({"main": tiny_encoder / "main"})
+        model = deepcopy(tiny_loaded)
         parts = build_parts(recipe, model)
         for module in (module for part in (model, *parts.values()) for module in part.modules()):
             if isinstance(module, nn.Dropout) and dropout is None:
