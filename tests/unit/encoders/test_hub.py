@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 import threading
 from hashlib import sha1, sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,8 +16,10 @@ from crosslign.corpora.sources._snapshot import as_fetched
 
 COMMIT = "0123456789" * 4
 PREPARE = """
-import json, sys
+import importlib, json, sys
 from pathlib import Path
+import huggingface_hub.constants
+importlib.reload(huggingface_hub.constants)  # of this process's own variables
 from crosslign.encoders.prepare import prepare_encoder
 facts = prepare_encoder("x", json.loads(sys.argv[1]), {}, Path(sys.argv[2]))
 print(json.dumps(facts))
@@ -71,7 +70,7 @@ class Hub(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def hub(tmp_path):
+def hub(forks, tmp_path):
     """An empty repository on a hub of its own; gives its folder, what was asked for, and the function that prepares an encoder."""
     folder = tmp_path / "repository"
     folder.mkdir()
@@ -80,12 +79,11 @@ def hub(tmp_path):
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     address = f"http://127.0.0.1:{server.server_port}"
-    environment = {**os.environ, "HF_ENDPOINT": address, "HF_HOME": str(tmp_path / "home"), "HF_HUB_DISABLE_XET": "1"}
+    environment = {"HF_ENDPOINT": address, "HF_HOME": str(tmp_path / "home"), "HF_HUB_DISABLE_XET": "1"}
     environment |= {"HF_HUB_OFFLINE": "0", "CROSSLIGN_OFFLINE": "0", "HF_HUB_DISABLE_TELEMETRY": "1"}
 
     def prepare(out, **entry):
-        words = [sys.executable, "-c", PREPARE, json.dumps({"hub": "org/name", "revision": "main", **entry}), str(out)]
-        return subprocess.run(words, env=environment, capture_output=True, text=True, timeout=120, check=False)
+        return forks.run(PREPARE, json.dumps({"hub": "org/name", "revision": "main", **entry}), out, environment=environment)
 
     prepare.failures = handler.failures
     yield folder, handler.asked, prepare

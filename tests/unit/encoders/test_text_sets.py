@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import threading
 from dataclasses import asdict
 
@@ -50,6 +51,12 @@ def embed(tiny_encoder, texts):
         return embed_text_set({"main": tiny_encoder / "main"}, texts, READOUT, out, named="line {}", **options)
 
     return run
+
+
+@pytest.fixture
+def workers(forks, monkeypatch):
+    """Processes that encode load nothing anew."""
+    monkeypatch.setattr(sys, "executable", str(forks.python))
 
 
 @pytest.fixture
@@ -220,6 +227,7 @@ def test_without_a_folder_of_work_nothing_is_left_behind(embed, tmp_path, monkey
     assert not list((tmp_path / "out").iterdir())
 
 
+@pytest.mark.usefixtures("workers")
 def test_processes_write_the_bytes_of_one_and_go_on_when_one_was_killed(embed, tmp_path, monkeypatch, small_shards):
     one = embed(tmp_path / "one.npy", threads=1)
     real, asked = Worker.ask, []
@@ -239,6 +247,7 @@ def test_processes_write_the_bytes_of_one_and_go_on_when_one_was_killed(embed, t
     assert (tmp_path / "one.npy").read_bytes() == (tmp_path / "two.npy").read_bytes()
 
 
+@pytest.mark.usefixtures("workers")
 def test_an_error_in_a_process_is_told_as_in_one(tiny_encoder, tmp_path):
     path = tmp_path / "mixed.parquet"
     write_rows(path, pa.table({"text_id": ["1"], "lang": ["zh"], "text": ["对"]}), "texts")
@@ -317,6 +326,7 @@ def test_a_gpus_process_is_told_the_next_shard_with_each_and_every_process_has_o
     assert sorted(asked) == sorted(told)
 
 
+@pytest.mark.usefixtures("workers")
 def test_a_process_that_encodes_leaves_ctrl_c_to_who_asks_it(tiny_encoder, texts, tmp_path):
     """The terminal sends it to all of them: a traceback of each would hide what the command says."""
     np.save(tmp_path / "x.npy", np.zeros((20, 32), np.float32))
