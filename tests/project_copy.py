@@ -87,12 +87,12 @@ def environment(**more):
 class Workflow:
     """Runs Snakemake in a copy of the project."""
 
-    def __init__(self, folder):
-        self.folder = folder
+    def __init__(self, folder, python=sys.executable):
+        self.folder, self.python = folder, str(python)
         self.results = folder / "results" / "quick"
 
     def run(self, *arguments, scale="quick", check=True, variables=None, config=()):
-        command = [sys.executable, "-m", "snakemake", "--cores", "2", *arguments, "--config", f"scale={scale}", *config]
+        command = [self.python, "-m", "snakemake", "--cores", "2", *arguments, "--config", f"scale={scale}", *config]
         settings = environment(**(variables or {}))
         done = subprocess.run(command, cwd=self.folder, env=settings, capture_output=True, text=True, check=False)
         if check:
@@ -113,8 +113,8 @@ class Workflow:
 class Pristine(Workflow):
     """A project that no test changes: what a dry run of it would start is asked once."""
 
-    def __init__(self, folder):
-        super().__init__(folder)
+    def __init__(self, folder, python=sys.executable):
+        super().__init__(folder, python)
         self._plans = {}
 
     def planned(self, *arguments, scale="quick", config=()):

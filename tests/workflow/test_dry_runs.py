@@ -2,7 +2,6 @@
 
 import gzip
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -116,7 +115,7 @@ def test_the_catalogue_entry_has_the_same_jobs(pristine):
 
 
 def test_rules_are_lint_free(pristine):
-    done = subprocess.run([sys.executable, "-m", "snakemake", "--lint"], cwd=pristine.folder, capture_output=True, text=True, check=False)
+    done = subprocess.run([pristine.python, "-m", "snakemake", "--lint"], cwd=pristine.folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -5,11 +5,11 @@ import gzip
 import json
 import re
 import subprocess
-import sys
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from forks import PYTHON
 from project_copy import environment
 from ruamel.yaml import YAML
 from test_docs import add, blocks
@@ -36,8 +36,10 @@ def mining(changed, tmp_path):
 
 
 def command(workflow, *arguments, folder="."):
-    arguments = [sys.executable, "-c", "import sys; from crosslign.cli.main import main; sys.exit(main())", "mine", *arguments]
-    return subprocess.run(arguments, cwd=workflow.folder / folder, env=environment(), capture_output=True, text=True, check=False)
+    """Give a command whose Snakemake, and whose jobs, load nothing anew."""
+    arguments = [workflow.python, "-c", "import sys; from crosslign.cli.main import main; sys.exit(main())", "mine", *arguments]
+    settings = environment(**{PYTHON: workflow.python})
+    return subprocess.run(arguments, cwd=workflow.folder / folder, env=settings, capture_output=True, text=True, check=False)
 
 
 def test_two_files_of_ones_own_become_scored_pairs(mining):

@@ -4,7 +4,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 
 import pytest
 from project_copy import ROOT
@@ -16,7 +15,7 @@ SMALL = ["scale=quick", "papers=[moco_bert]", "targets=[moco_bert_table5]"]
 @pytest.mark.parametrize("profile", ["slurm", "profiles/workstation", "profiles/ci"])
 def test_a_profile_resolves_from_the_root(untouched, profile):
     shutil.copytree(ROOT / "slurm", untouched.folder / "slurm")
-    command = [sys.executable, "-m", "snakemake", "-n", "--cores", "all", "--profile", profile, "--config", *SMALL]
+    command = [untouched.python, "-m", "snakemake", "-n", "--cores", "all", "--profile", profile, "--config", *SMALL]
     done = subprocess.run(command, cwd=untouched.folder, capture_output=True, text=True, check=False)
     said = done.stdout + done.stderr
     assert done.returncode == 0, said[-3000:]
@@ -27,7 +26,7 @@ def test_a_plan_is_not_of_the_profile_that_the_shell_names(untouched):
     (untouched.folder / "mine").mkdir()
     (untouched.folder / "mine" / "config.yaml").write_text("configfile: mine/other.yaml\n")
     (untouched.folder / "mine" / "other.yaml").write_text("targets: [no_such_target]\n")
-    command = [sys.executable, "-c", "import sys; from crosslign.cli.main import main; sys.exit(main())", "plan", "--config", SMALL[0]]
+    command = [untouched.python, "-c", "import sys; from crosslign.cli.main import main; sys.exit(main())", "plan", "--config", SMALL[0]]
     environment = {**os.environ, "SNAKEMAKE_PROFILE": "mine"}
     done = subprocess.run(command, cwd=untouched.folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -178,7 +178,7 @@ def test_a_table_is_rebuilt_in_its_crate(finished, tmp_path):
         "scale=quick",
     ]
     assert main(write_crate) == 0
-    crate = Workflow(tmp_path / "crate")
+    crate = Workflow(tmp_path / "crate", finished.python)
     shutil.unpack_archive(tmp_path / "crate.zip", crate.folder)
     for form in ("md", "csv", "tex", "html"):
         (crate.results / "tables" / f"quickstart.{form}").unlink()

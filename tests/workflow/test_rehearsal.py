@@ -16,21 +16,14 @@ from crosslign.errors import NetworkError
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def rehearse(*words):
-    command = [
-        sys.executable,
-        "-c",
-        "from crosslign.cli.main import main; raise SystemExit(main())",
-        "rehearse",
-        *words,
-        "--config",
-        "scale=paper",
-    ]
+def rehearse(*words, python=sys.executable):
+    """Give the command; the client of the hub reads its variables as it is loaded, and needs a process that loads it."""
+    command = [python, "-c", "from crosslign.cli.main import main; raise SystemExit(main())", "rehearse", *words, "--config", "scale=paper"]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1400, check=False)
 
 
-def test_a_small_target_comes_whole_through_failures():
-    done = rehearse("xcopa_test", "copa_train", "--faults", "0.8")
+def test_a_small_target_comes_whole_through_failures(engine):
+    done = rehearse("xcopa_test", "copa_train", "--faults", "0.8", python=engine)
     assert done.returncode == 0, done.stdout + done.stderr
     wanted, asked, failed = map(int, re.search(r"(\d+) files, (\d+) requests, (\d+)", done.stdout).groups())
     assert wanted > 10
@@ -44,8 +37,8 @@ def test_base_encoders_come_through_the_hubs_failures():
     assert "2 of 2 files are right" in done.stdout
 
 
-def test_a_target_without_downloads_is_told():
-    done = rehearse("written_nli")
+def test_a_target_without_downloads_is_told(engine):
+    done = rehearse("written_nli", python=engine)
     assert (done.returncode, done.stdout) == (0, "these targets download nothing\n")
 
 
