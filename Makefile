@@ -7,7 +7,7 @@ SNAKEMAKE := $(BIN)/snakemake --cores all
 SYNC := $(if $(filter output-sync,$(.FEATURES)),-O)  # Apple's make, 3.81, has none
 
 .PHONY: apertium triton demo methods contest contest-full mirror docs test test-all test-ci test-unit test-unit-methods test-unit-data test-long test-gpu test-workflow test-quick test-papers test-cluster test-cluster-short test-nodes test-deploy test-deploy-short \
-	test-faults test-faults-workflow test-repeat test-fuzz golden soak soak-short lint style format bench gpu release clean help
+	test-faults test-faults-short test-faults-workflow test-repeat test-fuzz golden soak soak-short lint style format bench gpu release clean help
 
 help:
 	@echo "make demo        build the quick-start table, figures and report from real text (ten to forty minutes on two cores)"
@@ -69,22 +69,22 @@ docs: $(VENV)/.installed
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "The site: site/index.html ($(BIN)/mkdocs serve shows it with its search)"
 
-# Two at once, one process each: together they take two cores. Their output comes when each is done.
+# Two at once, one process each: together they take two cores. Their output comes when each is done. The longest begin.
 test: $(VENV)/.installed
-	@$(MAKE) --no-print-directory -j 2 $(SYNC) test-workflow test-unit test-gpu
+	@$(MAKE) --no-print-directory -j 2 $(SYNC) test-unit test-workflow test-faults-short test-gpu
 
 # Whatever one part waits for, another computes meanwhile. The longest begin; a part that fails does not stop the others.
 # The tests of the cluster, beside others, are given more time before they call something late.
 test-all: $(VENV)/.installed
 	@CROSSLIGN_PATIENCE=3 $(MAKE) --no-print-directory -j 2 -k $(SYNC) \
-		test-workflow test-unit test-papers test-faults-workflow test-nodes soak-short test-gpu test-long
+		test-unit test-workflow test-faults-short test-papers test-faults-workflow test-nodes soak-short test-gpu test-long
 
 # What CI runs, within 45 minutes on two slow cores: all of it but what takes longest. The types are checked beside the tests, and tell first.
 test-ci: $(VENV)/.installed
-	@CROSSLIGN_PATIENCE=3 $(MAKE) --no-print-directory -j 2 -k $(SYNC) lint test-workflow test-unit test-cluster-short test-deploy-short soak-short test-gpu
+	@CROSSLIGN_PATIENCE=3 $(MAKE) --no-print-directory -j 2 -k $(SYNC) lint test-unit test-workflow test-cluster-short test-faults-short test-deploy-short soak-short test-gpu
 
 # They hold the bytes of a CPU: a GPU is hidden from them.
-test-unit: test-unit-methods test-unit-data
+test-unit: test-unit-data test-unit-methods
 
 METHODS := $(addprefix tests/unit/,encoders mining objectives tasks training)
 
@@ -106,9 +106,8 @@ golden: $(VENV)/.installed
 test-gpu: $(VENV)/.installed
 	$(BIN)/pytest tests/gpu -rs
 
-# The short faults keep the processor company that waits for workflows: so both halves of `make test` take about as long.
 test-workflow: $(VENV)/.installed
-	$(BIN)/pytest tests/workflow tests/faults -m "not workflow and not long"
+	$(BIN)/pytest tests/workflow -m "not long"
 
 # A Slurm of one node, started by hand: needs root and Debian's slurm-wlm and munge, else it is skipped with the reason.
 test-cluster: $(VENV)/.installed
@@ -131,6 +130,10 @@ test-deploy-short: $(VENV)/.installed
 # Every fault of docs/faults.md; those that run the smallest whole workflow take about ten minutes on two cores.
 test-faults: $(VENV)/.installed
 	$(BIN)/pytest tests/faults -rs
+
+# Those of them that take seconds.
+test-faults-short: $(VENV)/.installed
+	$(BIN)/pytest tests/faults -m "not workflow and not long"
 
 # Those of them that run a workflow, which `make test` leaves out.
 test-faults-workflow: $(VENV)/.installed
