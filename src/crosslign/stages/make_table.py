@@ -9,7 +9,7 @@ from crosslign.reporting.formats import build_table
 from crosslign.stages import STAGES
 
 
-@STAGES.register(version=7)
+@STAGES.register(version=8)
 def make_table(job: Job) -> None:
     """Make one table from its score files."""
     with job.publish("table") as (out, counts):

@@ -9,7 +9,7 @@ from crosslign.reporting.claims import build_claims
 from crosslign.stages import STAGES
 
 
-@STAGES.register(version=4)
+@STAGES.register(version=5)
 def write_claims(job: Job) -> None:
     """Write the ledger of claims."""
     with job.publish("claims") as (out, counts):

@@ -9,7 +9,7 @@ from crosslign.reporting.overview import build_overview
 from crosslign.stages import STAGES
 
 
-@STAGES.register(version=3)
+@STAGES.register(version=4)
 def write_overview(job: Job) -> None:
     """Write the overview."""
     with job.publish("overview") as (out, counts):

@@ -106,7 +106,7 @@ def server(online, monkeypatch):
 
 def asked(source, *files):
     files = [{"name": name, **size} for name, size in files]
-    project = SimpleNamespace(sources={"set": {**source, "files": files}})
+    project = SimpleNamespace(sources={"set": {**source, "files": files}}, memory={})
     return survey(project, [SimpleNamespace(source="set", file=file["name"]) for file in files])
 
 
@@ -180,7 +180,7 @@ def test_where_an_archive_is_gone_one_single_file_is_asked_for(server, monkeypat
 
 def test_an_address_of_two_files_counts_for_both(server):
     source = {"url": server.address, "files": [{"name": "a.zip", "path": "gone.zip"}, {"name": "b.zip", "path": "gone.zip"}]}
-    project = SimpleNamespace(sources={"set": source})
+    project = SimpleNamespace(sources={"set": source}, memory={})
     found = survey(project, [SimpleNamespace(source="set", file=name) for name in ("a.zip", "b.zip")])
     assert lost(found) == [("set", "a.zip"), ("set", "b.zip")]
 

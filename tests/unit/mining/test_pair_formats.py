@@ -82,7 +82,7 @@ def test_a_pair_is_shown_at_each_score_and_the_best_at_the_end(tmp_path):
     table = {"score": scores, "source_text": [f"s{n}" for n in range(71)], "target_text": [f"t{n}" for n in range(70)] + ["x" * 99]}
     pq.write_table(pa.table(table), tmp_path / "p.parquet", row_group_size=8)
     _, head, *rows, title, best, _, _ = summary_lines(tmp_path / "p.parquet")
-    assert head.split() == ["score", "≥", "pairs", "the", "last", "of", "them"]
+    assert head.split() == ["score", "≥", "pairs", "the", "one", "with", "the", "lowest", "score"]
     assert rows[0].split() == ["1.07", "11", "s10", "|", "t10"]  # 1.08, 1.079 ... 1.07
     assert rows[-1].endswith("s70 | " + "x" * 59 + "…")
     assert (title, best.split()) == ("best first:", ["1.0800", "s0", "|", "t0"])

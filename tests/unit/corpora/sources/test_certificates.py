@@ -89,7 +89,7 @@ def test_https_that_leads_to_http_is_followed_only_where_a_hash_vouches_for_the_
 def test_the_survey_says_so(https, site, monkeypatch, known, state):
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", https.pem)
     https.handler.to, site.body, site.plan = site.url, BODY, ["ok"]
-    project = SimpleNamespace(sources={"set": {"url": https.url, "files": [{"name": "a.txt", **known}]}})
+    project = SimpleNamespace(sources={"set": {"url": https.url, "files": [{"name": "a.txt", **known}]}}, memory={})
     heads = survey(project, [SimpleNamespace(source="set", file="a.txt")])
     assert [head.state for head in heads] == [state]
     assert bool(lost(heads)) == (state == "not https")
@@ -106,7 +106,7 @@ try:
     fetch(source, file, Path(sys.argv[1], "a.txt"))
 except Exception as error:
     print(type(error).__name__, error)
-project = SimpleNamespace(sources={"set": {**source, "files": [file]}})
+project = SimpleNamespace(sources={"set": {**source, "files": [file]}}, memory={})
 print(survey(project, [SimpleNamespace(source="set", file="a.txt")])[0].state)
 """
 
