@@ -17,7 +17,7 @@ ALSO = ("scipy.sparse", "scipy.stats", "sklearn.manifold", "snakemake.cli", "tra
 
 
 @pytest.fixture(scope="session")
-def engine(forks):
+def forked_python(forks):
     """The command that runs Snakemake without loading it; the jobs that it starts are processes as always, but where a test says else."""
     places = {name: find_spec(f"crosslign.{name}").submodule_search_locations for name in PACKAGES}
     forks.load(*ALSO, *(f"crosslign.{name}.{one.name}" for name, place in places.items() for one in iter_modules(place)))
@@ -25,26 +25,26 @@ def engine(forks):
 
 
 @pytest.fixture(scope="session")
-def finished(tmp_path_factory, engine):
+def finished(tmp_path_factory, forked_python):
     """A finished run at scale quick, whose hundred jobs load nothing anew either."""
-    workflow = Workflow(copy_project(tmp_path_factory.mktemp("quick")), engine)
-    workflow.first = workflow.run(variables={PYTHON: str(engine)})
+    workflow = Workflow(copy_project(tmp_path_factory.mktemp("quick")), forked_python)
+    workflow.first = workflow.run(variables={PYTHON: str(forked_python)})
     return workflow
 
 
 @pytest.fixture(scope="session")
-def pristine(tmp_path_factory, engine):
+def pristine(tmp_path_factory, forked_python):
     """A copy of the project without results that all tests share: they ask it for dry runs and change nothing."""
-    return Pristine(copy_project(tmp_path_factory.mktemp("pristine") / "project"), engine)
+    return Pristine(copy_project(tmp_path_factory.mktemp("pristine") / "project"), forked_python)
 
 
 @pytest.fixture
-def changed(finished, engine, tmp_path):
+def changed(finished, forked_python, tmp_path):
     """A copy of the finished run, which the test may change: nothing is to be made again because it lies elsewhere."""
-    return Workflow(shutil.copytree(finished.folder, tmp_path / "changed", symlinks=True), engine)
+    return Workflow(shutil.copytree(finished.folder, tmp_path / "changed", symlinks=True), forked_python)
 
 
 @pytest.fixture
-def untouched(tmp_path, engine):
+def untouched(tmp_path, forked_python):
     """A copy of the project without results."""
-    return Workflow(copy_project(tmp_path / "project"), engine)
+    return Workflow(copy_project(tmp_path / "project"), forked_python)

@@ -22,8 +22,8 @@ def rehearse(*words, python=sys.executable):
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1400, check=False)
 
 
-def test_a_small_target_comes_whole_through_failures(engine):
-    done = rehearse("xcopa_test", "copa_train", "--faults", "0.8", python=engine)
+def test_a_small_target_comes_whole_through_failures(forked_python):
+    done = rehearse("xcopa_test", "copa_train", "--faults", "0.8", python=forked_python)
     assert done.returncode == 0, done.stdout + done.stderr
     wanted, asked, failed = map(int, re.search(r"(\d+) files, (\d+) requests, (\d+)", done.stdout).groups())
     assert wanted > 10
@@ -37,8 +37,8 @@ def test_base_encoders_come_through_the_hubs_failures():
     assert "2 of 2 files are right" in done.stdout
 
 
-def test_a_target_without_downloads_is_told(engine):
-    done = rehearse("written_nli", python=engine)
+def test_a_target_without_downloads_is_told(forked_python):
+    done = rehearse("written_nli", python=forked_python)
     assert (done.returncode, done.stdout) == (0, "these targets download nothing\n")
 
 
