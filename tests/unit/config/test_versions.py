@@ -45,7 +45,7 @@ RECIPES = {
     "mine_search": ({"backend": "exact"}, "mine_search@1 exact@1"),
     "mine_join": ({"backend": "exact"}, "mine_join@1 mine_search@1 exact@1"),
     "draw_figure": ({"kind": "bars"}, "draw_figure@3 bars@1"),
-    "make_table": ({"rows": []}, "make_table@7"),
+    "make_table": ({"rows": []}, "make_table@8"),
 }  # fmt: skip
 
 
