@@ -81,6 +81,12 @@ def test_what_cannot_be_is_said_before_anything_is_written(folder, capsys, argum
     assert sorted(path.name for path in folder.iterdir()) == ["a.txt", "b.txt"]
 
 
+def test_an_entry_may_be_called_as_a_file_is(folder, capsys):
+    (folder / "news").write_text("")
+    assert main(["mine", "news"]) == 2
+    assert "no project here" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("output", "said"),
     [

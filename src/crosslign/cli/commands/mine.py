@@ -184,7 +184,8 @@ class Mine:
         Raises:
             InputError: neither two files nor one entry.
         """
-        if len(args.names) == 1 and not Path(args.names[0]).is_file():
+        # An entry may be called as a file is, but no id has a suffix.
+        if len(args.names) == 1 and not (Path(args.names[0]).suffix and Path(args.names[0]).is_file()):
             return self._entry(args, args.names[0])
         if len(args.names) == 2:
             return self._files(args)
