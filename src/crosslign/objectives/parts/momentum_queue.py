@@ -64,7 +64,7 @@ class MomentumQueue(Part):
         self.store = STORES[store]
         self.langs = [normalise(lang) for lang in langs] if langs else None
         self._model: tuple[Model, ...] = ()  # a tuple, so that the model is not a sub-module of the part
-        self._staged: list[tuple[str, Tensor, Tensor, list[int]]] = []
+        self._staged: list[tuple[str, Tensor, Tensor, dict[int, list[int]]]] = []
         self._on_host: tuple[list[int], list[int]] | None = None
         self.copies: dict[str, Member] = {}
         self._registered = nn.ModuleList()
@@ -121,8 +121,8 @@ class MomentumQueue(Part):
         """How many keys count in each ring."""
         return self._counts()[0]
 
-    def rings_of(self, langs: Sequence[str]) -> list[int]:
-        """Return the number of the ring that keys of each language go into.
+    def rings_of(self, langs: Sequence[str]) -> dict[int, list[int]]:
+        """Return the rows whose keys go into each ring, by the ring's number, rising, and the language of each row.
 
         Raises:
             InputError: no ring is for that language.
@@ -130,7 +130,10 @@ class MomentumQueue(Part):
         names = [normalise(lang) if self.langs else self._model[0].member_of(lang) for lang in langs]
         if unknown := sorted(set(names) - set(self.names)):
             raise InputError(f"no queue for {unknown[0]!r}", where="parts: momentum_queue: langs", why=f"queues: {self.names}")
-        return [self.names.index(name) for name in names]
+        rings: dict[int, list[int]] = {}
+        for row, name in enumerate(names):
+            rings.setdefault(self.names.index(name), []).append(row)
+        return dict(sorted(rings.items()))
 
     def keys(self, ring: int) -> Tensor:
         """Return the keys [n ≤ K, d] that count in a ring: a view, in the stored type."""
@@ -152,8 +155,8 @@ class MomentumQueue(Part):
     def commit(self, vectors: dict[str, Tensor]) -> None:
         """Enqueue what was staged."""
         for _, _, keys, rings in self._staged:
-            for ring in range(len(self.names)):
-                self._enqueue(ring, keys[numbers_on(keys.device, [row for row, own in enumerate(rings) if own == ring])])
+            for ring, rows in rings.items():
+                self._enqueue(ring, keys[numbers_on(keys.device, rows)])
         self._staged.clear()
 
     def _enqueue(self, ring: int, keys: Tensor) -> None:

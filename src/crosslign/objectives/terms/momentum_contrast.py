@@ -74,14 +74,14 @@ class MomentumContrast:
         return Loss(total, {**logged, "queue_filled": float(mean_of(torch.tensor(queue.held))) / queue.size})
 
     def _direction(
-        self, queries: Tensor, own_keys: Tensor, keys: Tensor, rings: Sequence[int], queue: MomentumQueue
+        self, queries: Tensor, own_keys: Tensor, keys: Tensor, rings: Mapping[int, Sequence[int]], queue: MomentumQueue
     ) -> tuple[Tensor, Tensor]:
         """Return the losses and the positives' cosines, both [B], of one side against the keys of the other."""
         cosines = (queries * keys).sum(1)
         positives = cosines / self.temperature
         earlier = torch.full_like(positives, MASKED)
-        for ring in sorted(set(rings)):
-            rows = numbers_on(queries.device, [row for row, own in enumerate(rings) if own == ring])
+        for ring, numbers in rings.items():
+            rows = numbers_on(queries.device, numbers)
             earlier = earlier.index_put((rows,), queue_logsumexp(queries[rows], queue.keys(ring), self.temperature))
         scores = [positives.unsqueeze(1), earlier.unsqueeze(1)]
         own = torch.eye(len(queries), dtype=torch.bool, device=queries.device)
