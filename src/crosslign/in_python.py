@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ import pandas as pd
 import torch
 
 from crosslign.cli.commands.list import listed
-from crosslign.cli.project import read_project
+from crosslign.cli.project import project_at
 from crosslign.config import graph
 from crosslign.config.options import check_call, check_readout, checked
 from crosslign.config.project import Project
@@ -396,4 +395,4 @@ def table(name: str, directory: str | Path = ".", configfile: str | Path | None 
         InputError: no project there, no such table, or a score file is missing; names it, and the target to run.
     """
     file = None if configfile is None else Path(configfile)
-    return frames.table(read_project(Namespace(directory=Path(directory), config=_texts(config, "config"), configfile=file)), name)
+    return frames.table(project_at(Path(directory), _texts(config, "config"), file), name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from pathlib import Path
 
 from crosslign.config.load import project_in
@@ -19,21 +20,35 @@ def project_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--config", nargs="*", default=[], metavar="KEY=VALUE", help="override configuration keys, as for Snakemake")
 
 
+def project_at(directory: Path, config: Sequence[str], configfile: Path | None) -> Project:
+    """Load the project of a folder, as the workflow does.
+
+    Args:
+        directory: its folder.
+        config: `KEY=VALUE`, as for Snakemake.
+        configfile: a file that overrides its configuration, or None.
+
+    Raises:
+        InputError: no configuration there, or a wrong one.
+    """
+    file = own_file(directory, directory)
+    if not file.exists():
+        do = "Run it in a checkout of crosslign, or give its folder: --directory"
+        raise InputError("no project here", where=str(file), why="the command needs a project's configuration", do=do)
+    return project_in(directory, config, configfile)
+
+
 def read_project(args: Namespace, needed: bool = True) -> Project:
-    """Load the project that the arguments name, as the workflow does.
+    """Load the project that the arguments name.
 
     Args:
         args: what `project_arguments` declares.
         needed: whether there must be one; else a folder without a configuration stands for the library's catalog alone.
 
     Raises:
-        InputError: no configuration there, or a wrong one.
+        InputError: as `project_at`.
     """
-    file = own_file(args.directory, args.directory)
-    if needed and not file.exists():
-        do = "Run it in a checkout of crosslign, or give its folder: --directory"
-        raise InputError("no project here", where=str(file), why="the command needs a project's configuration", do=do)
-    return project_in(args.directory, args.config, args.configfile)
+    return (project_at if needed else project_in)(args.directory, args.config, args.configfile)
 
 
 def results_folder(args: Namespace) -> Path:
