@@ -67,7 +67,7 @@ mirror: $(VENV)/.installed
 # Strictly: a link or an anchor that leads nowhere ends it (with --quiet none would: mkdocs then counts no warnings). Nothing is fetched, neither here nor by whoever reads the pages.
 docs: $(VENV)/.installed
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
-	@echo "The site: site/index.html ($(BIN)/mkdocs serve shows it with its search)"
+	@echo "The site: site/index.html"
 
 # Two at once, one process each: together they take two cores. Their output comes when each is done. The longest begin.
 test: $(VENV)/.installed

@@ -43,11 +43,14 @@ def test_the_site_builds_strictly_without_network(tmp_path, monkeypatch):
         reader = Fetched()
         reader.feed(text)
         assert not [name for name in reader.found if re.match(r"(https?:)?//", name or "")], page
+        from_page = [name for name in reader.found if name and not name.startswith("/")]  # only 404.html counts from the root
+        assert all((page.parent / name.partition("#")[0]).exists() for name in from_page), page
         assert 'class="mermaid"' not in text, page  # the theme would fetch its library
     assert "crosslign.in_python.mine" in (tmp_path / "reference" / "python.html").read_text(encoding="utf-8")
     places = {
         entry["location"]: entry.get("boost", 1) for entry in json.loads((tmp_path / "search" / "search_index.json").read_text())["docs"]
     }
+    assert (tmp_path / "search" / "search_index.js").exists()  # the search of pages that are opened as files
     assert places["archive/changelog.html"] < places["faq.html"] < places["add-a-method.html"]
     assert 'id="explain"' in (tmp_path / "reference" / "command-line.html").read_text(encoding="utf-8")
 
