@@ -47,9 +47,6 @@ def rank_terms(
     for r, temperature in enumerate(temperatures, start=1):
         own, others, scores = keep & (ranks == r), keep & (ranks >= r), cosines / temperature
         has = own.any(1)
-        if cosines.device.type == "cpu":  # a GPU would be asked which these are: there all anchors are summed over
-            own, others, scores = own[has], others[has], cosines[has] / temperature
-            has = has[has]
         losses = kept_logsumexp(scores, others) - kept_logsumexp(scores, own)
         losses = losses + own.sum(1).to(losses.dtype).log() if mean else losses
         summed = losses.masked_fill(~has, 0.0).sum()
