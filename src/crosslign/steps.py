@@ -21,17 +21,13 @@ from crosslign.config.resources import STAND_IN_RULE
 from crosslign.config.uses import copied_file, own_encoder
 from crosslign.config.versions import job_versions
 from crosslign.errors import CrosslignError, InputError, NetworkError, ResourceError
+from crosslign.files.home import cache_folder
 from crosslign.jobs.alone import only_one
 from crosslign.jobs.frame import perform
 from crosslign.jobs.job import all_paths, listed, named_inputs
 from crosslign.paths import EVALUATION_FILES
 from crosslign.provenance.reruns import Asked, Reruns
 from crosslign.stages import STAGES
-
-
-def cache_folder() -> Path:
-    """Return where encoders and downloads of all callers lie: `$XDG_CACHE_HOME/crosslign`, or `~/.cache/crosslign`."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "crosslign"
 
 
 def cached_project(

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from crosslign.config.yaml_files import YamlFile, load_yaml
 from crosslign.errors import InputError
+from crosslign.files.checksums import sha256_folder
+from crosslign.files.home import cache_folder
+from crosslign.files.walk import files_below
 from crosslign.paths import CATALOG
 from crosslign.registry import nearest
 
@@ -18,6 +23,17 @@ OWN = "config"
 PARTS = {"corpora.yaml": ("sources", "corpora"), "encoders.yaml": ("encoders", "readouts"), "tasks.yaml": ("tasks",)}
 """Sections of a plugin's file that belong to a file of the configuration; all others but `rows` to one of its papers."""
 _PLUGINS: dict[str, YamlFile] = {}
+Prepare = Callable[[YamlFile], YamlFile]
+Check = Callable[[YamlFile], None]
+
+
+def as_read(file: YamlFile) -> YamlFile:
+    """Return a file as it is."""
+    return file
+
+
+def unchecked(_: YamlFile) -> None:
+    """Take any file: another process of the run has checked it."""
 
 
 def use_files(files: Mapping[str, YamlFile]) -> None:
@@ -43,26 +59,59 @@ def _places(root: Path, name: str) -> Iterator[tuple[Path, Path]]:
 
 
 @functools.cache
-def _from_catalog(path: Path, shown: Path, prepare: Callable[[YamlFile], YamlFile]) -> YamlFile:
-    return prepare(load_yaml(path, shown))
+def _library_sum() -> str:
+    """Return the checksum of all that decides whether a file of the catalog passes its checks: the library's own files."""
+    library = CATALOG.parent
+    return sha256_folder(library, [file for file in files_below(library) if file.suffix in (".py", ".yaml")])
 
 
-def load_layers(root: Path, name: str, prepare: Callable[[YamlFile], YamlFile] = lambda file: file) -> YamlFile:
+def _note(path: Path) -> Path | None:
+    """Return where it is noted that a file of the catalog has passed; None where nobody knows the home folder."""
+    try:
+        return cache_folder() / "checked" / _library_sum() / path.relative_to(CATALOG)
+    except InputError:
+        return None
+
+
+@functools.cache
+def _from_catalog(path: Path, shown: Path, prepare: Prepare, check: Check) -> YamlFile:
+    """Return a file of the catalog, checked where this library has not done it on this machine: all checks take two seconds."""
+    file = prepare(load_yaml(path, shown))
+    if check is unchecked:
+        return file
+    note = _note(path)
+    if note is None or not os.access(note, os.F_OK):
+        check(file)
+        with suppress(OSError):  # where no note can be kept, each command checks
+            if note:
+                note.parent.mkdir(parents=True, exist_ok=True)
+                note.touch()
+    return file
+
+
+def load_layers(root: Path, name: str, prepare: Prepare = as_read, check: Check = unchecked) -> YamlFile:
     """Return a file of the configuration with all layers joined.
 
     Args:
         root: the project's folder.
         name: its place below `config/` and in the catalog, such as `papers/mpcl.yaml`.
-        prepare: what is done with the file of each layer, and how it is checked, before they are joined; with the catalog's once a process.
+        prepare: what is done with the file of each layer before they are joined; with the catalog's once a process.
+        check: raises where a layer's file is wrong; the catalog's is checked once a version of the library.
 
     Raises:
-        InputError: no layer has it, or `load_yaml` or `prepare` refuse one.
+        InputError: no layer has it, or `load_yaml`, `prepare` or `check` refuse one.
     """
+
+    def own(read: YamlFile) -> YamlFile:
+        file = prepare(read)
+        check(file)
+        return file
+
     files = [
-        _from_catalog(path, shown, prepare) if path == CATALOG / name else prepare(load_yaml(path, shown))
+        _from_catalog(path, shown, prepare, check) if path == CATALOG / name else own(load_yaml(path, shown))
         for path, shown in _places(root, name)
     ]
-    files[1 if (CATALOG / name).is_file() else 0 : 0] = map(prepare, _of_plugins(name))
+    files[1 if (CATALOG / name).is_file() else 0 : 0] = map(own, _of_plugins(name))
     if not files:
         raise InputError("file is missing", where=f"{OWN}/{name}")
     joined = files[0]

@@ -14,7 +14,7 @@ from crosslign.config.checkpoints import check_checkpoints
 from crosslign.config.claims import check_claims
 from crosslign.config.file_heads import with_heads
 from crosslign.config.file_lists import with_listed_files
-from crosslign.config.layers import OWN, file_called, load_layers, names_of
+from crosslign.config.layers import OWN, as_read, file_called, load_layers, names_of, unchecked
 from crosslign.config.mining import check_mining
 from crosslign.config.names import check_names
 from crosslign.config.pairs import FOLDER, expand_pair, target_of
@@ -37,13 +37,10 @@ from crosslign.paths import Paths
 
 
 @functools.cache
-def _checked(schema: str, checks: bool) -> Callable[[YamlFile], YamlFile]:
+def _checks_of(schema: str) -> Callable[[YamlFile], None]:
     """Return what checks one layer of a file, with the entries that stand for many written out."""
 
-    def checked(read: YamlFile) -> YamlFile:
-        file = expand(read) if schema == "corpora" else read
-        if not checks:
-            return file
+    def run(file: YamlFile) -> None:
         if schema != "scale":
             check(file, schema)
         checker = options.OptionChecker(file)
@@ -55,9 +52,8 @@ def _checked(schema: str, checks: bool) -> Callable[[YamlFile], YamlFile]:
             options.check_tasks(checker, file.content.get("tasks", {}))
         elif schema == "paper":
             options.check_paper(checker, file.content)
-        return file
 
-    return checked
+    return run
 
 
 class _Loader:
@@ -68,7 +64,8 @@ class _Loader:
         self.files: dict[str, YamlFile] = {}
 
     def load(self, relative: str, schema: str) -> Any:
-        file = load_layers(self.root, relative.removeprefix("config/"), _checked(schema, self.checks))
+        prepare = expand if schema == "corpora" else as_read
+        file = load_layers(self.root, relative.removeprefix("config/"), prepare, _checks_of(schema) if self.checks else unchecked)
         if self.checks and schema == "scale":  # what one layer lacks another may have
             check(file, schema)
         self.files[relative] = file

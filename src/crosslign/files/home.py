@@ -33,6 +33,15 @@ def own_folder(text: str) -> Path:
     return own if found == own else Path(os.path.relpath(found))
 
 
+def cache_folder() -> Path:
+    """Return where lies what all projects of a user share: `$XDG_CACHE_HOME/crosslign`, or `~/.cache/crosslign`.
+
+    Raises:
+        InputError: nobody knows the home folder.
+    """
+    return Path(os.environ.get("XDG_CACHE_HOME") or with_home("~/.cache")) / "crosslign"
+
+
 def name_user() -> None:
     """Call a user of whom this machine knows no name, as in containers, by the number: Snakemake asks for a name and ends without one."""
     try:

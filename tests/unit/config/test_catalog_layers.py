@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from crosslign.config import layers
 from crosslign.config.load import load_project
 from crosslign.errors import InputError
 from crosslign.paths import CATALOG, printed_path
@@ -77,3 +78,58 @@ def test_printed_figures_of_ones_own_go_before_the_catalogs(tmp_path):
     assert printed_path(tmp_path, "mpcl_table1") == CATALOG / "resources" / "published" / "mpcl_table1.csv"
     (tmp_path / "mpcl_table1.csv").write_text("mine", encoding="utf-8")
     assert printed_path(tmp_path, "mpcl_table1") == tmp_path / "mpcl_table1.csv"
+
+
+@pytest.fixture
+def library(tmp_path, monkeypatch):
+    """A library whose catalog has one file; each call reads it as a process of its own does."""
+    catalog = tmp_path / "library" / "catalog"
+    catalog.mkdir(parents=True)
+    (catalog / "tasks.yaml").write_text("tasks: {a: 1}\n", encoding="utf-8")
+    monkeypatch.setattr(layers, "CATALOG", catalog)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+    def checked():
+        layers._from_catalog.cache_clear()
+        layers._library_sum.cache_clear()
+        found = []
+
+        def check(file):
+            found.append(file.content["tasks"]["a"])
+            if found == ["wrong"]:
+                raise InputError("found 'wrong'")
+
+        layers.load_layers(tmp_path, "tasks.yaml", check=check)
+        return found
+
+    yield catalog, checked
+    layers._from_catalog.cache_clear()
+    layers._library_sum.cache_clear()
+
+
+def test_a_file_of_the_catalog_is_checked_once_until_a_file_of_the_library_changes(library):
+    catalog, checked = library
+    assert (checked(), checked()) == ([1], [])
+    (catalog.parent / "schema.py").write_text("", encoding="utf-8")
+    assert (checked(), checked()) == ([1], [])
+    (catalog / "tasks.yaml").write_text("tasks: {a: wrong}\n", encoding="utf-8")
+    for _ in range(2):
+        with pytest.raises(InputError, match="found 'wrong'"):
+            checked()
+    (catalog / "tasks.yaml").write_text("tasks: {a: 2}\n", encoding="utf-8")
+    assert (checked(), checked()) == ([2], [])
+
+
+@pytest.mark.parametrize("cache", ["/dev/null", "/proc/none"])
+def test_where_no_note_can_be_kept_the_catalog_is_checked_each_time(library, monkeypatch, cache):
+    _, checked = library
+    monkeypatch.setenv("XDG_CACHE_HOME", cache)
+    assert (checked(), checked()) == ([1], [1])
+
+
+def test_a_user_without_a_home_has_the_catalog_checked(library, monkeypatch):
+    _, checked = library
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("pwd.getpwuid", lambda number: {}[number])
+    assert (checked(), checked()) == ([1], [1])
