@@ -1,4 +1,4 @@
-"""STS17 and STS22 as MTEB publishes them: JSON lines or Parquet of sentence1, sentence2, score, lang (docs/protocols.md)."""
+"""STS17 and STS22 as MTEB publishes them: JSON lines, a JSON array or Parquet of sentence1, sentence2, score, lang (docs/protocols.md)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from crosslign.options import MinLen, Schema
 from crosslign.registry import nearest
 
 PAIR = re.compile(r"[a-z]{2,3}(-[a-z]{2,3})?")
-FORMS = (".jsonl", ".jsonl.gz", ".parquet")
+FORMS = (".jsonl", ".jsonl.gz", ".json", ".json.gz", ".parquet")
 SIDES = ("sentence1", "sentence2")
 
 
@@ -44,7 +44,7 @@ def read(
             and its sizes and published figures count them. BERT's and XLM-R's tokenizers make no token of a space.
 
     Raises:
-        InputError: a row without sentences, a score that is not a number in that range, a subset that is not there.
+        InputError: a row without sentences, a score that is not a number in that range, a subset that is not there, no pair at all.
     """
     found: dict[str, list[Graded]] = {}
     for part in all_parts(given.files):
@@ -59,6 +59,9 @@ def read(
     lacking = next((pair for pair in subsets if pair not in found), None)
     if lacking:
         raise InputError(f"no pairs for {lacking!r}", where=given.name, why=nearest(lacking, list(found)))
+    if not found:
+        why = f"files: {', '.join(sorted(given.files)) or 'none'}; read are {', '.join(FORMS)}"
+        raise InputError("no pairs with a score for these languages", where=given.name, why=why)
     builder = EvaluationBuilder(given.name)
     for pair, graded in sorted(found.items()):
         add_graded(builder, pair, _sides(pair), graded, given.limit)

@@ -92,14 +92,16 @@ def values(part: TextFile) -> Iterator[tuple[int, Any]]:
     Raises:
         InputError: a line that is no JSON, an array that does not end, or is larger than `LARGEST`.
     """
+    first = True
     for number, line in read_lines(part):
         if not line.strip():
             continue
-        if number == 1 and line.lstrip().startswith("[") and not _is_whole(line):
+        if first and line.lstrip().startswith("[") and not _is_whole(line):
             yield from enumerate(_elements(part), start=1)
             return
         found = parse(line, part.at(number))
-        yield from enumerate(found, start=1) if number == 1 and isinstance(found, list) else [(number, found)]
+        yield from enumerate(found, start=1) if first and isinstance(found, list) else [(number, found)]
+        first = False
 
 
 def _is_whole(line: str) -> bool:

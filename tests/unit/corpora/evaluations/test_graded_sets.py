@@ -190,6 +190,20 @@ def test_sts17_of_mteb_by_folder_and_mistakes(tmp_path):
         read("mteb_sts", write(tmp_path, {"test.jsonl": json.dumps(row) + "\n"}))
 
 
+@pytest.mark.parametrize("packing", [".json", ".json.gz"])
+def test_pairs_of_a_json_array_are_read_also_behind_a_blank_line(tmp_path, packing):
+    rows = [{"score": 2, "sentence1": "a", "sentence2": "b"}, {"score": 4, "sentence1": "c", "sentence2": "d"}]
+    content = ("\n" + json.dumps(rows, indent=1)).encode()
+    path = tmp_path / f"en{packing}"
+    path.write_bytes(gzip.compress(content) if packing.endswith("gz") else content)
+    assert pairs_of(read("mteb_sts", {path.name: path}), "en") == [("en", "a", "en", "b", 2), ("en", "c", "en", "d", 4)]
+
+
+def test_a_set_of_pairs_is_never_empty(tmp_path):
+    with pytest.raises(InputError, match=r"no pairs with a score.*files: en\.tsv; read are \.jsonl"):
+        read("mteb_sts", write(tmp_path, {"en.tsv": "2\ta\tb\n"}))
+
+
 def test_an_article_of_sts22_without_text_is_one_space(tmp_path):
     """Sizes and published figures of its first version count such pairs."""
     text = "".join(json.dumps({"score": 2, "sentence1": first, "sentence2": "b"}) + "\n" for first in ("a", "", None, " "))
