@@ -7,7 +7,7 @@ from crosslign.mining.texts import read_sentences
 from crosslign.stages import STAGES
 
 
-@STAGES.register(version=1)
+@STAGES.register(version=2)
 def mine_texts(job: Job) -> None:
     """Read one side's files."""
     recipe = job.params["recipe"]

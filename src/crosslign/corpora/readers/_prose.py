@@ -17,7 +17,7 @@ _END = re.compile(
     r"""|([。！？؟۔।॥։።။។]+[)"'\u2019\u201d\]»」』”）]*)\s*"""
 )
 """Marks that may end a sentence with Wikipedia's notes (`[2]`) and the first character behind that opens nothing; marks that always do."""
-_LAST_WORD = re.compile(r"([^\s(\[\"“]+)$")
+_LAST_WORD = re.compile(r"([^\s(\[\"“]+)[\s\"]*$")
 
 
 def _ends(text: str, match: re.Match[str], start: int) -> bool:

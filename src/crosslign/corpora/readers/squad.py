@@ -16,7 +16,7 @@ from crosslign.corpora.readers._tables import tables
 from crosslign.errors import InputError
 
 
-@READERS.register(version=2, gives="bitext")
+@READERS.register(version=3, gives="bitext")
 def read(
     files: Mapping[str, Path],
     corpus: str,

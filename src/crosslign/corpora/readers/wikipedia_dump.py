@@ -30,7 +30,7 @@ LEFTOVERS = ("|", "!", "{", "}", "__")
 """What a line begins with that markup left behind which could not be parsed."""
 
 
-@READERS.register(version=2, gives="mono", languages=1)
+@READERS.register(version=3, gives="mono", languages=1)
 def read(files: Mapping[str, Path], corpus: str, langs: Sequence[str], *, min_words: Positive = 1, threads: int = 1) -> Iterator[pa.Table]:
     """Yield `mono` rows: the sentences of articles, without redirects, headings, lists, tables, notes and captions.
 

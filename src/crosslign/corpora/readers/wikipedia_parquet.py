@@ -16,7 +16,7 @@ from crosslign.corpora.unpacking import AGAIN
 from crosslign.options import Len, Positive
 
 
-@READERS.register(version=2, gives="mono", languages=1)
+@READERS.register(version=3, gives="mono", languages=1)
 def read(
     files: Mapping[str, Path],
     corpus: str,

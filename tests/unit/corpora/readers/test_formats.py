@@ -262,6 +262,8 @@ def test_wiki_markup():
         ("One. Two! Three? Four", ["One.", "Two!", "Three?", "Four"]),
         ("He met Dr. Who at 3.5 p.m. today. Then J. R. left.", ["He met Dr. Who at 3.5 p.m. today.", "Then J. R. left."]),
         ('She said "No." Then she left.', ['She said "No."', "Then she left."]),
+        ('He sold "The Moon". Then "Dr". Who left.', ['He sold "The Moon".', 'Then "Dr". Who left.']),
+        ("Mr . Smith came . He left .", ["Mr . Smith came .", "He left ."]),
         ("第一句。第二句！", ["第一句。", "第二句！"]),
         ("真的？！ 是。", ["真的？！", "是。"]),
         ("Он пришёл. А. С. Пушкин писал. «Да» т.е. да.", ["Он пришёл.", "А. С. Пушкин писал.", "«Да» т.е. да."]),
