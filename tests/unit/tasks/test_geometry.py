@@ -197,6 +197,20 @@ def test_resamples_are_the_scores_of_the_sentences_that_they_draw():
     assert whole == pytest.approx({metric: record.value for metric, (record, _) in found.items()})
 
 
+def test_sentences_of_an_article_are_drawn_together():
+    rng, n, d, langs = np.random.default_rng(3), 30, 4, ["aa", "bb"]
+    raw, articles, builder = rng.standard_normal((2 * n, d)), [str(at // 3) for at in range(n)], EvaluationBuilder("flores")
+    for lang in langs:
+        for at in range(n):
+            builder.item(f"{at}", lang, "sentence", lang, f"{lang} {at}", group=f"{at}", cluster=articles[at])
+    scored = score_with_resamples("geometry", {**TASK, "resamples": 20}, {"test": raw}, {"test": builder.build()})
+    values = next(values for record, values in scored if record.metric == "calinski_harabasz")
+    unit = (raw / np.linalg.norm(raw, axis=1)[:, None]).reshape(2, n, d)
+    draws = [np.repeat(np.arange(n), row.astype(int)) for row in next(iter(Bootstrap("geometry", 20, 42).over(articles).counts(n)))]
+    again = np.array([calinski_harabasz_score(unit[:, draw].reshape(-1, d), np.tile(np.arange(len(draw)), 2)) for draw in draws])
+    assert values - values.mean() == pytest.approx(again - again.mean())
+
+
 @pytest.mark.parametrize(("variant", "shrink", "scale", "divisor"), [("full", 1e-3, 1, 3), ("scatter", 0, 600, 1)])
 def test_divergences_of_full_matrices_on_resamples_are_close_to_those_of_the_sentences_drawn(variant, shrink, scale, divisor):
     """With 200 sentences a dimension, and languages that differ, the linear approximation is nearly the divergence itself."""

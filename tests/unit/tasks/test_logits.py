@@ -115,7 +115,7 @@ def test_wrong_labels_and_logits_are_named(labels, logits, message):
         score("xnli", XNLI, {"test": np.array(logits)}, {"test": pairs({"de": labels})})
 
 
-def choices(questions):
+def choices(questions, contexts=None):
     """A multiple-choice set from [[label of each choice] of each question]."""
     builder = EvaluationBuilder("demo")
     for question, labels in enumerate(questions):
@@ -129,6 +129,7 @@ def choices(questions):
                 pair_text=f"choice {at}",
                 label=[label],
                 group=str(question),
+                cluster=contexts[question] if contexts else None,
             )
     return builder.build()
 
@@ -145,6 +146,12 @@ def test_the_highest_logit_of_a_question_answers_it(dtype):
     assert score("xcopa", COPA, {"test": logits + 9}, {"test": sets}) == [record]  # logits of one sign are no vectors that are alike
     (flat,) = score("xcopa", COPA, {"test": np.ones((9, 1))}, {"test": sets})
     assert (flat.status, flat.value) == ("collapsed", 0.5)
+
+
+def test_questions_of_one_context_are_drawn_together():
+    logits = np.array([1.0, 0] * 3 + [0, 1.0] * 3)[:, None]  # those of the first context are answered rightly, of the second none
+    ((record, values),) = score_with_resamples("siqa", COPA, {"test": logits}, {"test": choices([[1, 0]] * 6, "aaabbb")})
+    assert (record.value, set(values.tolist())) == (0.5, {0.0, 0.5, 1.0})
 
 
 def test_questions_without_one_right_choice_are_named():

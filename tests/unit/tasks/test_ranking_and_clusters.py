@@ -332,6 +332,33 @@ def test_language_probe():
     assert found["gone", ""].status == "undefined"
 
 
+def test_language_probe_draws_what_was_sampled_together_at_once():
+    """All sentences of one premise are told rightly, all of the other wrongly: a resample has the share of either, or of both."""
+    builder = EvaluationBuilder("both")
+    for split, count in (("train", 12), ("test", 6)):
+        for lang in ("en", "de"):
+            for number in range(count):
+                premise = f"{number % 2}" if split == "test" else None
+                builder.item(f"{split} {lang}{number}", lang, "sentence", lang, f"{split} {lang} {number}", split=split, cluster=premise)
+    evaluation = builder.build()
+    vectors = np.array(
+        [
+            [(row["lang"] == "en") != (row["text"].startswith("test") and int(row["text"][-1]) % 2 == 1)]
+            for row in evaluation.texts.to_pylist()
+        ],
+        dtype=float,
+    )
+    task = {
+        "scorer": "language_probe",
+        "texts": {"test": "a"},
+        "languages": {"one": ["en", "de"]},
+        "main": {"metric": "accuracy", "subset": "one"},
+    }
+    (record, values), _ = score_with_resamples("probe", task, {"test": vectors}, {"test": evaluation})
+    assert record.value == 0.5
+    assert set(values.tolist()) == {0.0, 0.5, 1.0}
+
+
 def test_language_probe_takes_the_splits_of_a_single_set():
     builder = EvaluationBuilder("both")
     for split, count in (("train", 12), ("test", 5)):

@@ -78,7 +78,7 @@ def _add(builder: EvaluationBuilder, lang: str, row: Mapping[str, Any], form: Fo
     if form == "sides":
         for side in ("a_text", "b_text"):
             if row[side]:
-                builder.item(f"{identity}:{side[0]}", lang, "sentence", lang, str(row[side]), split=split)
+                builder.item(f"{identity}:{side[0]}", lang, "sentence", lang, str(row[side]), split=split, cluster=row.get("cluster"))
         return
     if label is None:
         raise InputError("a row has no label", where=identity)

@@ -11,12 +11,13 @@ from crosslign.corpora.readers._choices import ASKED, files_of_split, read_quest
 from crosslign.corpora.readers._parts import all_parts
 
 
-@EVALUATIONS.register(version=2, subsets="languages")
+@EVALUATIONS.register(version=3, subsets="languages")
 def read(given: Given, *, split: str = "test", questions: Mapping[str, str] | None = None) -> Evaluation:
     """Return one subset a language; the choices of a question share its group, label 1 marks the right one.
 
     The input of a choice is the premise followed by the question, and the choice, as in XTREME. XCOPA and COPA ask for `cause` or
     `effect`; Social IQa brings its own question, three answers and, beside `<split>.jsonl`, `<split>-labels.lst` with 1, 2 or 3.
+    Its questions about one context are resampled together.
 
     Args:
         given.files: official files by name (`test.it.jsonl`, or COPA's and Social IQa's `val.jsonl`, `dev.jsonl`), or archives of them.
@@ -35,5 +36,15 @@ def read(given: Given, *, split: str = "test", questions: Mapping[str, str] | No
             group = str(question.number)
             for at, choice in enumerate(question.choices):
                 label = [float(at == question.right)]
-                builder.item(f"{group}:{at + 1}", lang, "choice", lang, question.asked, pair_text=choice, label=label, group=group)
+                builder.item(
+                    f"{group}:{at + 1}",
+                    lang,
+                    "choice",
+                    lang,
+                    question.asked,
+                    pair_text=choice,
+                    label=label,
+                    group=group,
+                    cluster=question.context,
+                )
     return builder.build()

@@ -27,12 +27,14 @@ class Question:
         asked: the premise, followed by the question.
         choices: the answers.
         right: place of the right answer.
+        context: the premise, where several questions may have it, as in Social IQa.
     """
 
     number: int
     asked: str
     choices: list[str]
     right: int
+    context: str | None = None
 
 
 def files_of_split(parts: Sequence[TextFile], split: str, langs: Sequence[str], where: str) -> dict[str, TextFile]:
@@ -82,13 +84,14 @@ def _question(part: TextFile, number: int, record: dict[str, Any], asked: Mappin
         premise, kind = value(record, "premise", place), value(record, "question", place)
         if check_text(kind, part, number, "kind of question") not in asked:
             raise InputError(f"unknown kind of question {kind!r}", where=place, why=f"allowed: {', '.join(asked)}")
-        question, choices = asked[kind], [value(record, f"choice{at}", place) for at in (1, 2)]
+        question, choices, context = asked[kind], [value(record, f"choice{at}", place) for at in (1, 2)], None
         right = value(record, "label", place)
     else:
-        premise, question = value(record, "context", place), value(record, "question", place)
+        premise = context = value(record, "context", place)
+        question = value(record, "question", place)
         choices = [value(record, f"answer{letter}", place) for letter in "ABC"]
         right = int(key[:9]) - 1 if key is not None and key.isdecimal() else value(record, "label", place)
     if right not in range(len(choices)):
         raise InputError("the label is not one of the choices", where=place, why=f"found {right!r} for {len(choices)} choices")
     check_text(premise, part, number, "premise")
-    return Question(number, f"{premise} {question}", [check_text(choice, part, number, "choice") for choice in choices], right)
+    return Question(number, f"{premise} {question}", [check_text(choice, part, number, "choice") for choice in choices], right, context)

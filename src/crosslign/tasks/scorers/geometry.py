@@ -29,7 +29,7 @@ BYTES = 1 << 29
 """Means and variances of the languages on as many resamples as fit are held at once."""
 
 
-@SCORERS.register(version=2, gives={"kl_{kl}": (), "calinski_harabasz": (), "isotropy": (), "isotropy_low": (), "isotropy_high": ()})
+@SCORERS.register(version=3, gives={"kl_{kl}": (), "calinski_harabasz": (), "isotropy": (), "isotropy_low": (), "isotropy_high": ()})
 def geometry(
     task: TaskData,
     *,
@@ -75,7 +75,7 @@ def _values(space: _Space, langs: Sequence[str], kl: Sequence[Variant], bootstra
     """Return of each metric its value and, behind it, those on the resamples: float64; NaN, and no others, where it is undefined."""
     clusters = space.clusters(langs)
     number = 1 + max(int(cluster.max()) for cluster in clusters)
-    times = np.concatenate([np.ones((1, number)), *bootstrap.counts(number)])  # first each sentence once
+    times = np.concatenate([np.ones((1, number)), *bootstrap.over(space.bundles(langs)).counts(number)])  # first each sentence once
     values = {f"kl_{variant}": space.divergence(langs, variant, clusters, times[1:]) for variant in kl}
     values["calinski_harabasz"] = calinski_harabasz((space.vectors(lang) for lang in langs), clusters, times)
     return values | dict(zip(ISOTROPY, space.isotropy(langs, clusters, times), strict=True))
@@ -89,13 +89,15 @@ class _Space:
         items = data.items()
         rows: dict[str, list[int]] = {}
         groups: dict[str, list[str]] = {}
+        self._bundles: dict[str, str | None] = {}
         seen: set[tuple[str, int, str]] = set()
-        for number, (lang, group) in enumerate(zip(items.langs, items.groups, strict=True)):
+        for number, (lang, group, bundle) in enumerate(zip(items.langs, items.groups, items.clusters, strict=True)):
             sentence = lang, int(items.rows[number]), group or items.ids[number][1]
             if sentence not in seen:  # a pivot's sentences are items of every subset
                 seen.add(sentence)
                 rows.setdefault(lang, []).append(sentence[1])
                 groups.setdefault(lang, []).append(sentence[2])
+                self._bundles.setdefault(sentence[2], bundle)
         self.rows, self._groups = rows, groups
 
     def vectors(self, lang: str) -> np.ndarray:
@@ -172,8 +174,15 @@ class _Space:
 
     def clusters(self, langs: Sequence[str]) -> list[np.ndarray]:
         """Return for each language the number of each sentence's group of translations: int64, from 0, counted as they come."""
-        number = {group: at for at, group in enumerate(dict.fromkeys(group for lang in langs for group in self._groups[lang]))}
+        number = {group: at for at, group in enumerate(self._named(langs))}
         return [np.array([number[group] for group in self._groups[lang]]) for lang in langs]
+
+    def bundles(self, langs: Sequence[str]) -> list[str | None]:
+        """Return for each group of translations, in the order of its number, what it was sampled together with, such as its article."""
+        return [self._bundles[group] for group in self._named(langs)]
+
+    def _named(self, langs: Sequence[str]) -> list[str]:
+        return list(dict.fromkeys(group for lang in langs for group in self._groups[lang]))
 
     def isotropy(
         self, langs: Sequence[str], clusters: Sequence[np.ndarray], times: np.ndarray

@@ -42,7 +42,7 @@ def language_probe(
     train, test, splits = sides(task)
     bootstrap = Bootstrap(task.name, resamples, seed)
     for name, langs in languages.items():
-        (x, taught), (asked, gold) = (_balanced(data, langs, split) for data, split in zip((train, test), splits, strict=True))
+        (x, taught, _), (asked, gold, clusters) = (_balanced(data, langs, split) for data, split in zip((train, test), splits, strict=True))
         empty = next((side for side, rows in (("train", x), ("test", asked)) if not len(rows)), None)
         models: dict[str, Any] = {
             "logistic_regression": LogisticRegression(C=1.0, max_iter=max_iter, random_state=seed),
@@ -57,16 +57,18 @@ def language_probe(
             spread[spread == 0] = 1.0
             with stops_counted(task.name, name):
                 right = model.fit((x - centre) / spread, taught).predict((asked - centre) / spread) == gold
-            yield Measure(name, "accuracy", float(right.mean()), len(right), protocol=protocol, resamples=bootstrap.mean(right))
+            yield Measure(
+                name, "accuracy", float(right.mean()), len(right), protocol=protocol, resamples=bootstrap.over(clusters).mean(right)
+            )
 
 
-def _balanced(data: EncodedCorpus, langs: Sequence[str], split: str | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return vectors, float64, and the number of each one's language in `langs`."""
+def _balanced(data: EncodedCorpus, langs: Sequence[str], split: str | None) -> tuple[np.ndarray, np.ndarray, list[str | None]]:
+    """Return vectors, float64, the number of each one's language in `langs`, and its cluster."""
     items = data.items(split=split)
     _, first = np.unique(items.rows, return_index=True)
     chosen = [at for at in np.sort(first).tolist() if items.langs[at] in langs]
     labels = np.array([list(langs).index(items.langs[at]) for at in chosen], dtype=np.int64)
     smallest = int(np.bincount(labels, minlength=len(langs)).min())
     kept = first_of_each(labels, smallest)
-    rows = items.rows[np.array(chosen, dtype=np.int64)[kept]]
-    return finite(data.matrix, rows).astype(np.float64), labels[kept]
+    at = np.array(chosen, dtype=np.int64)[kept]
+    return finite(data.matrix, items.rows[at]).astype(np.float64), labels[kept], [items.clusters[place] for place in at]

@@ -38,7 +38,8 @@ def multiple_choice(task: TaskData, *, resamples: Natural = RESAMPLES, seed: Nat
         questions, marked = _questions(items.groups, where), classes(items, task.name, subset) == 1
         right, spread = judge_choices(questions, logits[:, 0], marked, where)
         collapsed = "" if spread.any() else "equal logits for all choices of every question"
-        yield Measure(subset, "accuracy", float(right.mean()), len(right), resamples=bootstrap.mean(right), collapsed=collapsed)
+        drawn = bootstrap.over([items.clusters[at] for at in np.unique(questions, return_index=True)[1]]).mean(right)
+        yield Measure(subset, "accuracy", float(right.mean()), len(right), resamples=drawn, collapsed=collapsed)
 
 
 def _questions(names: Sequence[str | None], where: str) -> np.ndarray:

@@ -8,6 +8,7 @@ import json
 import tarfile
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from gold_pairs import pairs_of
 
@@ -217,11 +218,12 @@ def test_an_article_of_sts22_without_text_is_one_space(tmp_path):
 QE = "index\toriginal\ttranslation\tscores\tmean\tz_scores\tz_mean\tmodel_scores\n"
 
 
-def quality_archive(folder, name, text):
+def quality_archive(folder, name, text, **others):
     with tarfile.open(folder / name, "w:gz") as archive:
-        info = tarfile.TarInfo(f"{name.removesuffix('.tar.gz')}/dev.ende.df.short.tsv")
-        info.size = len(text.encode())
-        archive.addfile(info, io.BytesIO(text.encode()))
+        for member, content in {"dev.ende.df.short.tsv": text, **others}.items():
+            info = tarfile.TarInfo(f"{name.removesuffix('.tar.gz')}/{member}")
+            info.size = len(content.encode())
+            archive.addfile(info, io.BytesIO(content.encode()))
     return {name: folder / name}
 
 
@@ -251,6 +253,17 @@ def test_quality_estimation_mistakes(tmp_path, line, message):
         read("mlqe_pe", quality_archive(tmp_path, "en-de-dev.tar.gz", QE + line))
 
 
+def test_sentences_of_a_document_of_quality_estimation_are_resampled_together(tmp_path):
+    """Where the archive names them, behind a first line `doc_id`."""
+    rows = QE + "".join(f"{at}\ta{at}\tb{at}\t[]\t1\t[]\t{at}\t1\n" for at in range(3))
+    files = quality_archive(tmp_path, "en-de-dev.tar.gz", rows, **{"dev.doc_ids": "doc_id\nMoon\nMoon\nSun\n"})
+    assert read("mlqe_pe", files).items["cluster"].to_pylist() == ["Moon"] * 4 + ["Sun"] * 2
+    assert "cluster" not in read("mlqe_pe", quality_archive(tmp_path, "en-de-dev.tar.gz", rows)).items.column_names
+    files = quality_archive(tmp_path, "en-de-dev.tar.gz", rows, **{"dev.doc_ids": "doc_id\nMoon\nMoon\n"})
+    with pytest.raises(InputError, match=r"dev\.doc_ids:4: .*unequal numbers of lines; .*\.tsv has 4, .*doc_ids has 3"):
+        read("mlqe_pe", files)
+
+
 def test_quality_estimation_of_2021_has_a_file_a_side(tmp_path):
     members = {"test21.src": "One.\nTwo.\n", "test21.mt": "Eins.\nZwei.\n", "goldlabels/test21.da": "-0.5\n1.25\n"}
 
@@ -276,6 +289,8 @@ def test_quality_estimation_of_the_mirror(mirror):
     files = {path.name: path for path in (mirror / "mlqe-pe/direct-assessments/dev").glob("*.tar.gz")}
     evaluation = read("mlqe_pe", files)
     assert evaluation.gold.num_rows == 7000
+    items = evaluation.items.filter(pc.equal(evaluation.items["subset"], "ro-en"))
+    assert len(items["cluster"].unique()) == 100  # ten sentences of each article
     first = pairs_of(evaluation, "en-de")[0]
     assert (first[0], first[2], first[4]) == ("en", "de", -0.3122)
     assert first[1].startswith("Simultaneously, the Legion took part")

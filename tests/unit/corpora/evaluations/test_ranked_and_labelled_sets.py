@@ -142,6 +142,8 @@ def test_copa_and_social_iqa_are_english(tmp_path):
         ("glad", [1]),
         ("tired", [0]),
     ]
+    assert set(read("xcopa", files, split="dev").items["cluster"].to_pylist()) == {"Kai won."}
+    assert "cluster" not in read("xcopa", copa, split="val").items.column_names
     files["dev-labels.lst"].write_text("9" * 5000)
     with pytest.raises(InputError, match="the label is not one of the choices"):
         read("xcopa", files, split="dev")
@@ -284,7 +286,7 @@ def test_labelled_corpora_become_classes(tmp_path):
         read("labelled", {}, corpora={"xnli": table}, form="pairs")
 
 
-@pytest.mark.parametrize("options", [{}, {"form": "graded", "grades": {"0": 1, "1": 0}}])
+@pytest.mark.parametrize("options", [{}, {"form": "sides"}, {"form": "graded", "grades": {"0": 1, "1": 0}}])
 def test_a_premise_is_one_in_all_languages_also_where_two_are_translated_alike(options):
     """Resample i of an average holds the same items in every language only where all have the same clusters."""
     premises = {"en": ["Uh-huh.", "Mhm.", "No."], "de": ["Aha.", "Aha.", "Nein."]}
@@ -304,7 +306,7 @@ def test_a_premise_is_one_in_all_languages_also_where_two_are_translated_alike(o
     for given, clusters in ((rows, [0, 0, 1, 1, 2, 2]), (rows[6:], [0, 0, 0, 0, 2, 2]), ([row | {"group": None} for row in rows], None)):
         items = read("labelled", {}, corpora={"xnli": pa.Table.from_pylist(given)}, same_first=True, **options).items.to_pylist()
         for lang in {row["subset"] for row in items}:
-            found = [row["cluster"] for row in items if row["subset"] == lang and row["role"] != "second"]
+            found = [row["cluster"] for row in items if row["subset"] == lang and not row["item_id"].endswith((":second", ":b"))]
             assert [found.index(one) // 2 for one in found] == (clusters or {"en": [0, 0, 1, 1, 2, 2], "de": [0, 0, 0, 0, 2, 2]}[lang])
 
 
