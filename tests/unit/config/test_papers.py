@@ -34,6 +34,15 @@ def test_all_systems_and_tables_of_a_paper_resolve(paper, scale):
         assert all("scores" in cell or "reason" in cell or "mean_of" in cell or "parts" in cell or "text" in cell for cell in cells)
 
 
+def test_the_page_of_protocols_names_every_evaluation_and_every_table_of_protocols():
+    loaded = project("msimcse", "moco_bert", "scl", "mpcl", "emma_x", scale="paper")
+    tables = [name for name in loaded.tables if name.endswith("_protocols")]
+    page = (ROOT / "docs" / "protocols.md").read_text(encoding="utf-8")
+    assert len(tables) > 1
+    assert [name for name in (*loaded.tasks, *tables) if f"`{name}`" not in page] == []
+    assert not any("published" in one for name in tables for kind in ("rows", "columns") for one in loaded.tables[name][kind])
+
+
 def test_the_methods_table_has_all_five_methods_under_the_quick_starts_evaluations():
     loaded = project("quickstart", "five_methods")
     rows = [row["system"] for row in loaded.tables["methods"]["rows"]]
