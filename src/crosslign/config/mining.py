@@ -217,7 +217,7 @@ def vectors_recipe(recipe: Mapping[str, Any], side: str) -> dict[str, Any]:
     return {**_step(recipe, "run", "checkpoint", "encoders", "readout", "readout_entry", "embeddings"), "side": side}
 
 
-def _sides(project: Project) -> Iterator[tuple[str, str, dict[str, Any]]]:
+def sides(project: Project) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Yield entry, side and recipe of every side of `mine:`, in order; entries of papers that this run does not name are passed over."""
     for name in project.settings["mine"]:
         with suppress(SwitchedOffError):
@@ -239,7 +239,7 @@ def _vectors(recipe: Mapping[str, Any], side: str) -> dict[str, Any]:
 def texts_path(project: Project, name: str, side: str) -> Path:
     """Return the sentences of a side: those of the first side of `mine:` that reads the same files in the same way."""
     own = _sentences(mine_recipe(project, name), side)
-    found = ((other, one) for other, one, recipe in _sides(project) if _sentences(recipe, one) == own)
+    found = ((other, one) for other, one, recipe in sides(project) if _sentences(recipe, one) == own)
     return project.paths.mined_texts(*next(found))
 
 
@@ -247,7 +247,7 @@ def texts_path(project: Project, name: str, side: str) -> Path:
 def vectors_path(project: Project, name: str, side: str) -> Path:
     """Return the vectors of a side: those of the first side of `mine:` whose same sentences are encoded in the same way."""
     own = _vectors(mine_recipe(project, name), side)
-    found = ((other, one) for other, one, recipe in _sides(project) if _vectors(recipe, one) == own)
+    found = ((other, one) for other, one, recipe in sides(project) if _vectors(recipe, one) == own)
     return project.paths.mined_embeddings(*next(found))
 
 

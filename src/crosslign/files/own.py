@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,6 +47,14 @@ def changed_ns(path: Path) -> int:
     return max(max(stat.st_mtime_ns, stat.st_ctime_ns) for stat in (place.stat(), place.parent.stat(), *links))
 
 
+def sum_of_all(files: Sequence[Path], sum_of: Callable[[Path], str] = sha256_file) -> str:
+    """Return the SHA-256 of one file, or one of the names and checksums of several, which lie below the same folder."""
+    if len(files) == 1:
+        return sum_of(files[0])
+    above = os.path.commonpath([file.absolute().parent for file in files])
+    return sha256_text("".join(f"{os.path.relpath(file, above)!a} {sum_of(file)}\n" for file in sorted(files)))
+
+
 @dataclass(frozen=True)
 class OwnSums:
     """Checksums of files, remembered by the state in which they were computed: gigabytes are not read with each dry run.
@@ -73,12 +81,8 @@ class OwnSums:
         return found
 
     def of_all(self, files: Sequence[Path]) -> str:
-        """Return the SHA-256 of one file, or one of the names and checksums of several, which lie below the same folder."""
-        if len(files) == 1:
-            return self.of(files[0])
-        above = os.path.commonpath([file.absolute().parent for file in files])
-        lines = [f"{os.path.relpath(file, above)!a} {self.of(file)}\n" for file in sorted(files)]
-        return sha256_text("".join(lines))
+        """Return `sum_of_all`."""
+        return sum_of_all(files, self.of)
 
     def _known(self) -> dict[str, Any]:
         with suppress(CrosslignError):

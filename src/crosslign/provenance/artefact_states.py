@@ -189,17 +189,19 @@ def read_described(results: Path, project: Path, sidecar: Path) -> tuple[str, di
     return path, lineage["artefact"], [entry for entry in placed if _within(results, project, entry["path"])]
 
 
-def artefacts(results: Path, project: Path = Path()) -> Iterator[Finding]:
+def artefacts(results: Path, project: Path = Path(), own: Iterable[Finding] = ()) -> Iterator[Finding]:
     """Yield the state of every artefact that has lineage, of what should have some, and of downloads that they were made of.
 
     Args:
         results: the results folder with its scale.
         project: the project's folder, for its own files and the user's.
+        own: of artefacts that are whole, what files outside say of them (`provenance.outside`).
 
     Raises:
         InputError: the folder holds no lineage at all.
     """
     known: dict[str, Sum] = {}
+    outside = {finding.path: finding for finding in own}
     sidecars = list(sidecars_of(results))
     closed = [Finding(path.relative_to(results).as_posix(), UNREAD, unread(error)) for path, error in closed_below(results)]
     if not sidecars and not closed:
@@ -212,7 +214,8 @@ def artefacts(results: Path, project: Path = Path()) -> Iterator[Finding]:
             continue
         try:
             path, artefact, inputs = read_described(results, project, sidecar)
-            yield _state(results, path, artefact, inputs, known)
+            inside, refuted = _state(results, path, artefact, inputs, known), outside.pop(path, None)
+            yield refuted if refuted and inside.state == WHOLE else inside
             wanted.update({entry["path"]: (path, entry) for entry in inputs})
         except InputError as error:
             if not is_there(sidecar):  # a job rebuilds its artefact
@@ -236,6 +239,7 @@ def artefacts(results: Path, project: Path = Path()) -> Iterator[Finding]:
             with suppress(InputError):
                 if now != read_lineage(Path(path))["artefact"]["sha256"]:
                     yield Finding(path, TOUCHED, "its checksum differs from its lineage")  # a download or model
+    yield from outside.values()
     yield from _undescribed(results)
 
 

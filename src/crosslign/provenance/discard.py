@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Iterable
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -21,11 +22,11 @@ ENDS = ("", ".lineage.json")
 """An artefact and what describes it; a folder has that inside."""
 
 
-def discard(results: Path, project: Path = Path()) -> tuple[list[str], list[Finding]]:
+def discard(results: Path, project: Path = Path(), own: Iterable[Finding] = ()) -> tuple[list[str], list[Finding]]:
     """Take away what is stale or was touched by hand, and all that was made of it, with its lineage: the next run rebuilds it.
 
     Files move to `<results>/.discarded/<number>/`, a new number each time; nothing is lost. Time stamps play no part: what is taken away
-    is what its hashes refute.
+    is what its hashes refute. `project` and `own` are those of `artefacts`.
 
     Returns:
         the paths, relative to the results, those of downloads absolute; and what stays because it cannot be read.
@@ -33,7 +34,7 @@ def discard(results: Path, project: Path = Path()) -> tuple[list[str], list[Find
     Raises:
         InputError: there are no results, or what is discarded has no place.
     """
-    found = [*artefacts(results, project), *cells(results)]
+    found = [*artefacts(results, project, own), *cells(results)]
     # Where lineage itself cannot be read, what it describes goes. What is missing refutes nothing that was made of it.
     wrong = [finding for finding in found if finding.state in (STALE, TOUCHED)]
     stray = {finding.path for finding in wrong if finding.why == STRAY}

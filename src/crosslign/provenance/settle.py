@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
+from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -12,19 +13,20 @@ from pathlib import Path
 from crosslign.errors import InputError
 from crosslign.files.lineage import lineage_path, read_lineage
 from crosslign.files.walk import files_below, passing_gone
-from crosslign.provenance.artefact_states import WHOLE, artefacts, sum_now
+from crosslign.provenance.artefact_states import WHOLE, Finding, artefacts, sum_now
 from crosslign.provenance.code_states import made, shared_by, take_over
 
 
-def settle(results: Path) -> tuple[int, dict[str, int]]:
+def settle(results: Path, project: Path = Path(), own: Iterable[Finding] = ()) -> tuple[int, dict[str, int]]:
     """Take over every artefact that is whole by its hashes: as made by today's versions, with one time stamp, that of the last job.
 
     Inputs from the future, after a clock was set back, stop Snakemake. What is not whole keeps its version and its time.
+    `project` and `own` are those of `artefacts`.
 
     Returns:
         how many got the time stamp; and how many artefacts were of another version, by what this was and is.
     """
-    whole = [finding.path for finding in artefacts(results) if finding.state == WHOLE]
+    whole = [finding.path for finding in artefacts(results, project, own) if finding.state == WHOLE]
     taken = _take_over(results, {(results / path).resolve() for path in whole})
     started = []
     for path in whole:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from crosslign.console import number_of, printable
-from crosslign.provenance.artefact_states import MISSING, REMOVED, SOUND, STALE, TOUCHED, UNREAD, WHOLE, artefacts
+from crosslign.provenance.artefact_states import MISSING, REMOVED, SOUND, STALE, TOUCHED, UNREAD, WHOLE, Finding, artefacts
 from crosslign.provenance.cell_states import cells
 from crosslign.provenance.code_states import code_lines
 
 
-def verify(results: Path, project: Path = Path()) -> tuple[str, bool]:
-    """Check a results folder.
+def verify(results: Path, project: Path = Path(), own: Iterable[Finding] = ()) -> tuple[str, bool]:
+    """Check a results folder; `project` and `own` are those of `artefacts`.
 
     Returns:
         one screen of text, and whether everything is whole.
@@ -19,7 +20,7 @@ def verify(results: Path, project: Path = Path()) -> tuple[str, bool]:
     Raises:
         InputError: there are no results.
     """
-    found = list(artefacts(results, project))
+    found = list(artefacts(results, project, own))
     tables = list(cells(results))
     bad = [finding for finding in [*found, *tables] if finding.state not in SOUND]
     lines = [f"{results}: {number_of(len(found), 'artefact')}, {number_of(len(tables), 'table')}"]

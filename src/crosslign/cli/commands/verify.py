@@ -7,7 +7,10 @@ from pathlib import Path
 
 from crosslign.cli import COMMANDS
 from crosslign.cli.project import project_arguments, results_folder
+from crosslign.config.load import project_in
 from crosslign.console import number_of, printable
+from crosslign.errors import InputError
+from crosslign.provenance.artefact_states import Finding
 
 
 @COMMANDS.register()
@@ -36,17 +39,36 @@ class Verify:
         from crosslign.provenance.settle import settle
         from crosslign.provenance.verify import verify
 
-        results = results_folder(args)
+        results, own = results_folder(args), _outside(args)
         if args.discard:
-            gone, closed = discard(results, args.directory)
+            gone, closed = discard(results, args.directory, own)
             stays = [printable(f"{finding.state}, and stays: {finding.path} ({finding.why})") for finding in closed]
             print("\n".join([*([f"discarded: {path}" for path in gone] or ["nothing to discard"]), *stays]))
             return 1 if closed else 0
         if args.settle:
-            number, taken = settle(results)
+            number, taken = settle(results, args.directory, own)
             lines = [f"{count} accepted: {change}" for change, count in taken.items()]
             print("\n".join([f"{number_of(number, 'undamaged artefact')} now have one time stamp", *lines]))
             return 0
-        text, whole = verify(results, args.directory)
+        text, whole = verify(results, args.directory, own)
         print(text)
         return 0 if whole else 1
+
+
+def _outside(args: Namespace) -> list[Finding]:
+    """Return what files of the user's own say of results; nothing of results that are not those of the project that is named.
+
+    Raises:
+        InputError: a wrong configuration, of the results that it names; of a folder that was given only this check is left out.
+    """
+    from crosslign.provenance.outside import outside
+
+    try:
+        project = project_in(args.directory.absolute(), args.config, args.configfile)
+        named = args.results is None or project.paths.results.resolve() == args.results.resolve()
+        return list(outside(project)) if named else []
+    except InputError as error:
+        if args.results is None:
+            raise
+        print(f"not compared with files outside of the results: {error}")
+        return []
