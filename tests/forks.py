@@ -52,6 +52,14 @@ class Child(NamedTuple):
     said: Path
 
 
+def command_at(folder: Path, address: str) -> Path:
+    """Write the command in the place of Python's own, whose programs are children of the process that answers at an address."""
+    command, client = folder / "python", Path(__file__).with_name("forks_client.py")
+    command.write_text(f"#!/bin/sh\nexec '{sys.executable}' -IS '{client}' '{address}' \"$@\"\n", encoding="utf-8")
+    command.chmod(0o755)
+    return command
+
+
 class Forks:
     """The process that forks.
 
@@ -63,16 +71,13 @@ class Forks:
         self._folder, self._count = folder, 0
         self._place = Path(tempfile.mkdtemp(prefix="forks-", dir="/tmp"))  # a socket's name is short
         self._address = str(self._place / "socket")
+        self.python = command_at(self._place, self._address)
         path = os.pathsep.join(filter(None, [str(Path(__file__).parent), *sys.path]))
         environment = {**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONPATH": path}
         command = [sys.executable, __file__, self._address]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
         assert self._process.stdout is not None
         self._process.stdout.readline()
-        self.python = self._place / "python"
-        client = Path(__file__).with_name("forks_client.py")
-        self.python.write_text(f"#!/bin/sh\nexec '{sys.executable}' -IS '{client}' '{self._address}' \"$@\"\n", encoding="utf-8")
-        self.python.chmod(0o755)
 
     def load(self, *names: str) -> None:
         """Load further modules, once."""
@@ -175,7 +180,7 @@ def _fork(asked: dict[str, Any], files: list[int]) -> int:
         os._exit(code)
 
 
-class _Server:
+class Server:
     """Answers requests until its standard input ends; a child whose asker is gone is killed."""
 
     def __init__(self, address: str) -> None:
@@ -243,7 +248,7 @@ def main() -> None:
     sys.modules["forks"] = sys.modules["__main__"]
     for name in LOADED:
         importlib.import_module(name)
-    server = _Server(sys.argv[1])
+    server = Server(sys.argv[1])
     print("ready", flush=True)
     server.run()
 

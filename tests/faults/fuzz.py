@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import gc
 import os
 import random
 import re
@@ -16,8 +17,9 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import redirect_stderr, redirect_stdout, suppress
+from ast import literal_eval
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from io import StringIO
@@ -26,6 +28,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from damages import Finished, below
+from forks import Server, command_at
 from mini_project import Mini
 from project_copy import ROOT
 
@@ -131,9 +134,14 @@ def _command(arguments: Sequence[str]) -> int:
     return 0
 
 
-def run(arguments: Sequence[str], folder: Path, said: Path) -> tuple[int | None, str]:
-    """Run a command as `forked` does."""
-    return forked(lambda: _command(arguments), folder, said)
+def run(arguments: Sequence[str], folder: Path, said: Path, python: Path | None = None) -> tuple[int | None, str]:
+    """Run a command as `forked` does; what it starts by Python's own command runs by `python` where that is given."""
+
+    def work() -> int:
+        sys.executable = str(python or sys.executable)
+        return _command(arguments)
+
+    return forked(work, folder, said)
 
 
 def _child(work: Callable[[], int], folder: Path, said: Path) -> int:
@@ -196,10 +204,80 @@ def warm(kept: Path, scale: str) -> None:
     from crosslign.cli.main import main
     from crosslign.provenance.code_states import code_lines
 
-    for command in (["card", "none"], ["status"], ["crate", "none"], ["explain", "none", "a", "b"], ["coverage"], ["plan", "--files"]):
+    papers = "papers=[faults, msimcse]"
+    commands = (["card", "none"], ["status"], ["crate", "none"], ["explain", "none", "a", "b"], ["coverage"], ["plan", "--files"])
+    for command, *config in (*((one,) for one in commands), (["coverage"], papers), (["claims"], papers), (["push", "none", "a/b"],)):
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-            main([*command, "--directory", str(kept), "--config", f"scale={scale}"])
+            main([*command, "--directory", str(kept), "--config", f"scale={scale}", *config])
     code_lines(kept / "results" / scale)
+    with tempfile.TemporaryDirectory() as folder:
+        _compile_as_a_dry_run(kept, scale, Path(folder))
+
+
+def _compile_as_a_dry_run(kept: Path, scale: str, folder: Path) -> None:
+    """Load Snakemake's plugins, and keep what a dry run compiles, regular expressions and rules: two thirds of its time."""
+    import snakemake.cli
+    import snakemake.workflow
+
+    snakemake.cli.get_argument_parser()
+    found, parse, compile_one = folder / "compiled", snakemake.workflow.parse, re._compile
+    expressions: set[tuple[str, int]] = set()
+    parsed: dict[tuple[bytes, int], tuple[str, dict[int, int], int]] = {}
+
+    def noting(pattern, flags):
+        if isinstance(pattern, str):
+            expressions.add((pattern, int(flags)))
+        return compile_one(pattern, flags)
+
+    def parse_once(path, workflow, linemap, overwrite_shellcmd=None, rulecount=0):
+        key = (Path(path.get_path_or_uri(secret_free=False)).read_bytes(), rulecount)
+        if key not in parsed:
+            code, rules = parse(path, workflow, linemap, overwrite_shellcmd, rulecount)
+            parsed[key] = code, dict(linemap), rules
+        code, lines, rules = parsed[key]
+        linemap |= lines
+        return code, rules
+
+    def dry_run() -> int:
+        re._compile = noting
+        code = _command(["snakemake", "-n", "--cores", "2", "--config", f"scale={scale}"])
+        found.write_text(repr((sorted(expressions), parsed)), encoding="utf-8")
+        return code
+
+    snakemake.workflow.parse = parse_once
+    code, said = forked(dry_run, kept, folder / "said")
+    assert code == 0, said
+    re._MAXCACHE = 10_000
+    patterns, rules = literal_eval(found.read_text(encoding="utf-8"))
+    parsed |= rules
+    for pattern, flags in patterns:
+        re.compile(pattern, flags)
+    gc.freeze()  # forks would else copy what they share, to count who points at it
+
+
+@contextmanager
+def forking_python() -> Iterator[Path]:
+    """Yield a command in the place of Python's own while the block runs: its programs are forks of this process as it is now.
+
+    `crosslign plan` and `mine` start Snakemake, which would else load everything anew each time.
+    """
+    with tempfile.TemporaryDirectory(prefix="forks-", dir="/tmp") as place:  # a socket's name is short
+        address, (end, ended), (begin, begun) = f"{place}/socket", os.pipe(), os.pipe()
+        if not (child := os.fork()):
+            with suppress(BaseException):
+                os.close(ended)
+                os.dup2(end, 0)  # it ends with whoever holds the other end
+                server = Server(address)
+                os.write(begun, b".")
+                server.run()
+            os._exit(0)
+        os.close(end)
+        os.read(begin, 1)
+        try:
+            yield command_at(Path(place), address)
+        finally:
+            os.close(ended)
+            os.waitpid(child, 0)
 
 
 def fuzz(kept: Path, names: Sequence[str], damages: int, seed: int, folder: Path, report: Callable[[str], None] = print) -> list[str]:
@@ -217,27 +295,29 @@ def fuzz(kept: Path, names: Sequence[str], damages: int, seed: int, folder: Path
     finished = Finished(kept, folder / "project")
     warm(kept, finished.results.name)
     found = []
-    for name, tried in tries(kept, finished).items():
-        if names and name not in names:
-            continue
-        began, codes = time.monotonic(), dict.fromkeys(range(5), 0)
-        for number in range(-1, damages):
-            rng = random.Random(f"{seed} {name} {number}")
-            said = finished.damage(rng) if number >= 0 else []
-            before = below(finished.place)
-            inodes = inodes_of(finished.place, before)
-            out = Path(tempfile.mkdtemp(dir=folder))
-            code, text = run([word.replace("{out}", str(out)) for word in tried.arguments], finished.place, folder / "said")
-            problem = wrong(code, text) or (f"of what is whole it says: {text.strip()[-200:]}" if code and not said and number < 0 else "")
-            if not problem and (lost := tried.loses(finished.place, before, inodes)):
-                problem = f"lost or changed: {lost}"
-            codes[code or 0] = codes.get(code or 0, 0) + 1
-            shutil.rmtree(out, ignore_errors=True)
-            if problem:
-                found.append(f"{name}, damage {number} of seed {seed} ({'; '.join(said)}): {problem}")
-                report(found[-1])
-            finished.mend()
-        report(f"{name}: {damages} damages in {time.monotonic() - began:.0f} s, exit codes {codes}")
+    chosen = [(name, tried) for name, tried in tries(kept, finished).items() if not names or name in names]
+    with forking_python() as python:
+        for name, tried in chosen:
+            began, codes = time.monotonic(), dict.fromkeys(range(5), 0)
+            for number in range(-1, damages):
+                rng = random.Random(f"{seed} {name} {number}")
+                said = finished.damage(rng) if number >= 0 else []
+                before = below(finished.place)
+                inodes = inodes_of(finished.place, before)
+                out = Path(tempfile.mkdtemp(dir=folder))
+                code, text = run([word.replace("{out}", str(out)) for word in tried.arguments], finished.place, folder / "said", python)
+                problem = wrong(code, text) or (
+                    f"of what is whole it says: {text.strip()[-200:]}" if code and not said and number < 0 else ""
+                )
+                if not problem and (lost := tried.loses(finished.place, before, inodes)):
+                    problem = f"lost or changed: {lost}"
+                codes[code or 0] = codes.get(code or 0, 0) + 1
+                shutil.rmtree(out, ignore_errors=True)
+                if problem:
+                    found.append(f"{name}, damage {number} of seed {seed} ({'; '.join(said)}): {problem}")
+                    report(found[-1])
+                finished.mend()
+            report(f"{name}: {damages} damages in {time.monotonic() - began:.0f} s, exit codes {codes}")
     return found
 
 
