@@ -85,8 +85,8 @@ LATER: Mapping[str, Mapping[str, Any]] = {
     "": {"version": str, "settings": dict, "code": str, "heads": list, "own": str},
     "artefact": {},
     "run": {
-        "code": str, "earlier_s": NUMBER, "devices": int, "accepted": list, "asked": dict, "read_bytes": NUMBER, "working_bytes": NUMBER,
-        "machine": str,
+        "code": str, "earlier_s": NUMBER, "devices": int, "accepted": list, "asked": dict, "read_bytes": NUMBER, "own_bytes": NUMBER,
+        "working_bytes": NUMBER, "machine": str,
     },
 }  # fmt: skip
 """What files of before do not have."""
@@ -224,6 +224,7 @@ class Lineage:
         derived: those read that were made of `inputs` alone; they are checked, and not listed.
         own: files of the user's own that were read and may go afterwards: one checksum of all is noted.
         own_sum: that checksum, as `own`, once `check_inputs` has read them; nothing where there are none.
+        own_bytes: their bytes, as `own_bytes`, in the same way.
         root: `{results}`, which paths are written relative to: `../downloads/...` where scales share a file, and the name alone of what
             lies outside, since equal runs have equal lineage wherever they lie.
         seed: the seed of the job, None where nothing is drawn.
@@ -268,6 +269,7 @@ class Lineage:
         self._seen = {path: (_stamps(path), _stamps(lineage_path(path))) for path in map(Path, [*self.inputs, *self.derived])}
         self._checksums: dict[Path, str] = {}
         self.own_sum: dict[str, str] = {}
+        self.own_bytes: dict[str, int] = {}
 
     def input_checksum(self, path: Path) -> str:
         """Return the SHA-256 of an input, read once while its stamps stay what they were when the job began.
@@ -304,6 +306,7 @@ class Lineage:
             self.input_checksum(path)
         if self.own:  # of what changes while the job reads it the next run finds another sum
             self.own_sum = {"own": OwnSums(self.root).of_all(self.own)}
+            self.own_bytes = {"own_bytes": sum(path.stat().st_size for path in self.own)}
 
     def inherit(self) -> None:
         """Take over licences, the mark of synthetic data and that of beginnings from the lineage of every input."""
@@ -360,6 +363,7 @@ class Lineage:
                     "device": self.device,
                     "devices": self.devices,
                     "read_bytes": sum(size for files, _ in self._seen.values() for _, _, size in files),
+                    **self.own_bytes,
                     "asked": dict(self.asked),
                 },
             },

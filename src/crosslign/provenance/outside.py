@@ -19,8 +19,8 @@ from crosslign.files.own import sum_of_all
 from crosslign.provenance.artefact_states import STALE, UNREAD, Finding, unread
 from crosslign.views.hub_models import own_models as own_models_of_view
 
-READERS = ("fetch", "mine_texts")
-"""Rules whose lineage has the checksum of each file of the user's own; that of the others has one of all, unless it is of before."""
+SUMS = {"fetch": ("artefact", "bytes"), "mine_texts": ("run", "read_bytes")}
+"""Rules whose lineage has the checksum of each file of the user's own, and where it has their bytes. That of others has one of all."""
 
 
 def _made_of_own(project: Project) -> Iterator[tuple[Path, Sequence[Path]]]:
@@ -57,7 +57,10 @@ def _have_changed(made: Path, files: Sequence[Path]) -> bool:
     """Tell whether files are not those that an artefact's lineage has the checksums of; not where there is none that can be read."""
     with suppress(InputError):
         lineage = sidecar_if_there(lineage_path(made))
-        if lineage and ("own" in lineage or lineage["rule"] in READERS):
+        if lineage and ("own" in lineage or lineage["rule"] in SUMS):
+            part, key = SUMS.get(lineage["rule"], ("run", "own_bytes"))
+            if sum(file.stat().st_size for file in files) > lineage[part].get(key, float("inf")):
+                return True  # nobody waits for the sum of a terabyte of holes
             read = {lineage.get("own"), lineage["artefact"]["sha256"], *(entry["sha256"] for entry in lineage["inputs"])}
             return sum_of_all(files) not in read and any(sha256_file(file) not in read for file in files)
     return False

@@ -69,6 +69,11 @@ def test_what_was_made_of_a_file_outside_is_stale_once_that_has_changed_and_not_
     assert (own / "b.txt").read_text() == "edited"
 
 
+def test_a_file_outside_with_more_bytes_than_were_read_is_not_read(made, own):
+    os.truncate(own / "b.txt", 1 << 40)
+    assert main(["verify"]) == 1
+
+
 def test_a_file_outside_that_is_gone_refutes_nothing(made, own):
     for path in own.iterdir():
         path.unlink()
