@@ -226,6 +226,18 @@ def atomic_path(path: Path, part: Path | None = None) -> Iterator[Path]:
                 temporary.unlink(missing_ok=True)
 
 
+def replace_folder(folder: Path, final: Path) -> None:
+    """Rename a folder into the place of whatever lies there, which goes as a whole, or stays whole where it may not be moved."""
+    old = folder.with_name(f"{folder.name}.old.part")
+    with suppress(FileNotFoundError):
+        final.rename(old)
+    folder.replace(final)
+    if old.is_dir() and not old.is_symlink():
+        shutil.rmtree(old, ignore_errors=True)
+    else:
+        old.unlink(missing_ok=True)
+
+
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
     """Yield a temporary folder beside `path`; move it into place, whole, when the block ends well.
@@ -241,9 +253,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         for file in temporary.rglob("*"):
             if file.is_file():
                 _sync(file)
-        if path.exists():
-            shutil.rmtree(path)
-        temporary.replace(path)
+        replace_folder(temporary, path)
         _sync(path.parent)
     except Exception as error:
         if problem := disk_problem(error, path, _size(temporary)):

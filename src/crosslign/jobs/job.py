@@ -20,7 +20,7 @@ from typing import Any
 from filelock import Timeout
 
 from crosslign.errors import ResourceError
-from crosslign.files.atomic import disk_problem, in_words, require_replaceable
+from crosslign.files.atomic import disk_problem, in_words, replace_folder, require_replaceable
 from crosslign.files.lineage import FOLDERS, Lineage, lineage_path
 from crosslign.files.locks import locked
 from crosslign.files.text import mapped
@@ -218,7 +218,7 @@ def _move(temporary: Path, final: Path) -> None:
     """Rename an artefact into place, its lineage first; a folder carries its lineage inside."""
     final.parent.mkdir(parents=True, exist_ok=True)
     if temporary.is_dir():
-        shutil.rmtree(final, ignore_errors=True)
+        replace_folder(temporary, final)
     else:
         lineage_path(temporary).replace(lineage_path(final))
-    temporary.replace(final)
+        temporary.replace(final)

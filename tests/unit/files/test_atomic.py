@@ -24,6 +24,10 @@ def fail(path):
         write()
 
 
+def refuse(path, *_, **__):
+    raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+
 def test_a_block_that_raises_leaves_nothing(tmp_path):
     fail(tmp_path / "out.txt")
     assert list(tmp_path.iterdir()) == []
@@ -40,6 +44,37 @@ def test_a_folder_replaces_the_old_one_whole(tmp_path):
         with atomic_folder(tmp_path / "run") as folder:
             (folder / name).write_text(name)
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["second"]
+
+
+@pytest.mark.parametrize("there", ["a folder that may not be changed", "a link to a folder", "a link to nothing", "a file"])
+def test_a_folder_takes_the_place_of_whatever_lies_there_and_what_a_link_leads_to_stays(tmp_path, monkeypatch, there):
+    place, old, elsewhere = tmp_path / "in" / "run", tmp_path / "old", tmp_path / "elsewhere"
+    place.parent.mkdir()
+    (old / "inner").mkdir(parents=True)
+    if there == "a file":
+        place.write_text("old")
+    elif there.startswith("a link"):
+        place.symlink_to(elsewhere if there.endswith("nothing") else old)
+    else:
+        (place / "inner").mkdir(parents=True)
+        monkeypatch.setattr(os, "rmdir", refuse)  # root may change all
+    with atomic_folder(place) as folder:
+        (folder / "weights").write_text("new")
+    assert [path.name for path in place.iterdir()] == ["weights"]
+    assert not place.is_symlink()
+    assert (old / "inner").is_dir()
+
+
+def test_a_folder_that_may_not_be_moved_stays_whole(tmp_path, monkeypatch):
+    place = tmp_path / "run"
+    place.mkdir()
+    (place / "weights").write_text("old")
+
+    monkeypatch.setattr(Path, "rename", refuse)
+    with pytest.raises(ResourceError, match="cannot be written"), atomic_folder(place) as folder:
+        (folder / "weights").write_text("new")
+    assert (place / "weights").read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
 def test_a_killed_writer_leaves_no_final_name(tmp_path):

@@ -36,6 +36,17 @@ def run(made):
         return out["file"].parent
 
 
+def test_a_folder_takes_the_place_of_a_link_to_one_that_stays(tmp_path):
+    old, out = tmp_path / "other disk", tmp_path / "results" / "systems" / "A-s1"
+    for folder in (old, out.parent):
+        folder.mkdir(parents=True)
+    out.symlink_to(old)
+    with Job("train", {}, {"folder": out}, {}, 1, Lineage("train", {}, [], tmp_path / "results")).publish("system") as (temporary, _):
+        write_text(temporary["folder"] / "weights", "new")
+    assert sorted(path.name for path in out.iterdir()) == ["lineage.json", "weights"]
+    assert list(old.iterdir()) == []
+
+
 @pytest.mark.parametrize("inner", ["", "/main/config.json"])
 def test_an_error_names_an_output_by_its_final_name(tmp_path, inner):
     made = job(tmp_path)
