@@ -12,6 +12,8 @@ from typing import Any
 from crosslign.console import printable
 
 LAST_LINES = 6
+LARGEST = 1 << 24
+"""Bytes at the end of a log that are read: how the job ended stands there."""
 CAUSE = re.compile(r"^\S+ \S+ (?P<level>ERROR|CRITICAL) [\w.]+: (?P<text>.*)$")
 SLURM_ID = re.compile(r"SLURM-job '(?P<id>[\w]+)' failed, SLURM status is: '(?P<state>\w+)'")
 REFUSED = re.compile(r"(?:SLURM sbatch failed|[Ss]ubmission failed)[^\n]*")
@@ -75,7 +77,9 @@ class Failure:
 
 def _lines(path: Path) -> list[str]:
     try:
-        return [line for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - LARGEST))
+            return [line for line in file.read(LARGEST).decode(errors="replace").splitlines() if line.strip()]
     except OSError:
         return []
 

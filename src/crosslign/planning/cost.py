@@ -17,6 +17,7 @@ from crosslign.config.resources import job_need, load_of, most, uncapped_need
 from crosslign.console import bytes_text, number_of
 from crosslign.errors import InputError
 from crosslign.files.lineage import gpu_hours, read_lineage, wall_seconds
+from crosslign.files.text import read_text
 from crosslign.files.walk import files_below, folders_in
 from crosslign.planning.graph import own_name
 
@@ -71,8 +72,8 @@ def benchmark_rows(path: Path) -> list[tuple[float, float]]:
     What is not a benchmark, is half written or is gone has none: an estimate never stops a run.
     """
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
+        text = read_text(path)
+    except InputError:
         return []
     rows = []
     with suppress(csv.Error):

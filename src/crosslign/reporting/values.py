@@ -118,8 +118,12 @@ def origins(results: Path, scores: Sequence[str]) -> list[str]:
         scores: score files, relative to it; folders are searched up to its `scores`.
     """
     notes = dict.fromkeys(note for score in scores for note in origin_files(results, score))
-    lines = [note.read_text(encoding="utf-8-sig", errors="replace").strip().partition("\n")[0][:200] for note in notes]
-    return sorted({line or "another group" for line in lines})
+    return sorted({_first_line(note) or "another group" for note in notes})
+
+
+def _first_line(note: Path) -> str:
+    with note.open(encoding="utf-8-sig", errors="replace") as file:
+        return file.read(1000).strip().partition("\n")[0][:200]
 
 
 def fill_cell(cell: Mapping[str, Any], results: Path) -> Cell:

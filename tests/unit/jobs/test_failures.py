@@ -32,6 +32,15 @@ def test_a_failure_names_rule_wildcards_cause_last_lines_logs_and_what_to_do(tmp
     assert said[-1].startswith("  next: ")
 
 
+def test_of_a_log_without_end_its_end_is_read(tmp_path):
+    log = tmp_path / "a.log"
+    with log.open("wb") as file:
+        file.truncate(1 << 40)
+        file.seek(0, 2)
+        file.write(b"\n2026-11-21 11:00:09,000 ERROR crosslign: the loss is not finite\n")
+    assert "  cause: the loss is not finite" in explain(Failure("train_system", {"run": "a"}, (log,), ""))
+
+
 @pytest.mark.parametrize(("state", "advice"), [("PREEMPTED", "preempted by another job"), ("NODE_FAIL", "its node failed")])
 def test_what_ends_a_job_from_outside_is_named(tmp_path, state, advice):
     said = list(explain(Failure("train_system", {"run": "a"}, (tmp_path / "no.log",), SLURM.replace("TIMEOUT", state))))

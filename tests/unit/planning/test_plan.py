@@ -345,12 +345,14 @@ def test_status_of_nothing_is_an_error(tmp_path, capsys):
     assert "no finished jobs here. Build first" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("content", [b"NA\t-\n", b"-\t0:00\t-\n", b"12.5", b"\xff\xfe\x00", b"", b"nan\t0\t1\n", b"-3\t0\t1\n"])
+@pytest.mark.parametrize("content", [b"NA\t-\n", b"-\t0:00\t-\n", b"12.5", b"\xff\xfe\x00", b"", b"nan\t0\t1\n", b"-3\t0\t1\n", 1 << 40])
 def test_a_damaged_benchmark_or_lineage_stops_no_estimate(tmp_path, content):
-    """Cut, of another form, or not UTF-8; what is whole beside it counts."""
+    """Cut, of another form, not UTF-8, or a terabyte of holes; what is whole beside it counts."""
     for rule in ("train_system", "score"):
         (tmp_path / "benchmarks" / rule).mkdir(parents=True)
-        (tmp_path / "benchmarks" / rule / "bad.tsv").write_bytes(HEAD.encode() + content)
+        bad = tmp_path / "benchmarks" / rule / "bad.tsv"
+        bad.write_bytes(HEAD.encode() + (b"" if isinstance(content, int) else content))
+        os.truncate(bad, content if isinstance(content, int) else bad.stat().st_size)
     (tmp_path / "benchmarks" / "score" / "good.tsv").write_text(HEAD + "30.0\t0:00:30\t-\n")
     lineages = {"A-s1": "{", "B-s1": '{"run": 7}', "C-s1": json.dumps(LINEAGE), "D-s1": json.dumps({**LINEAGE, "run": {"wall_s": "x"}})}
     for name, text in lineages.items():

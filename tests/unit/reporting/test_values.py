@@ -26,12 +26,21 @@ def foreign(results, run="A-s1", **fields):
         (b"\n \n", "another group"),
         (b"\xef\xbb\xbfLab A\r\nmore", "Lab A"),
         (b"Lab A", "Lab A"),
+        (b"\xffLab A", "\ufffdLab A"),
     ],
 )
 def test_scores_of_others_never_pass_for_ours(tmp_path, content, said):
     foreign(tmp_path)
     (tmp_path / "scores" / "A-s1" / "origin.txt").write_bytes(content)
     assert origins(tmp_path, [SCORE]) == [said]
+
+
+def test_of_a_note_without_end_the_beginning_is_read(tmp_path):
+    foreign(tmp_path)
+    with (tmp_path / "scores" / "A-s1" / "origin.txt").open("wb") as file:
+        file.write(b"Lab A\n")
+        file.truncate(1 << 40)
+    assert origins(tmp_path, [SCORE]) == ["Lab A"]
 
 
 def test_a_protocol_that_is_null_is_none(tmp_path):
