@@ -25,10 +25,12 @@ from rocrate.rocrate import ROCrate
 from crosslign.config.cells import table_scores
 from crosslign.config.project import Project
 from crosslign.config.yaml_files import load_yaml
+from crosslign.console import number_of
 from crosslign.errors import InputError
 from crosslign.files import atomic_folder, atomic_path, read_json
 from crosslign.files.atomic import require_replaceable
 from crosslign.files.lineage import AGAIN, as_written, lineage_path, read_lineage
+from crosslign.files.text import LARGEST
 from crosslign.paths import CATALOG, PUBLISHED, TABLE_FORMATS, origin_files, printed_path, resamples_path
 from crosslign.provenance.artefact_states import require_whole
 from crosslign.provenance.chain import Link, chain
@@ -131,7 +133,9 @@ def _times(links: Sequence[Link]) -> tuple[str, str]:
 
 
 def _add(crate: ROCrate, source: Path, place: str, **properties: Any) -> Any:
-    found = {"encodingFormat": FORMATS.get(source.suffix, "text/plain"), "contentSize": str(source.stat().st_size), **properties}
+    if (size := source.stat().st_size) > LARGEST:
+        raise InputError("the file is too large for a crate", where=str(source), why=f"{number_of(size, 'byte')}, the limit is {LARGEST:,}")
+    found = {"encodingFormat": FORMATS.get(source.suffix, "text/plain"), "contentSize": str(size), **properties}
     return crate.add_file(str(source), place, properties=found)
 
 

@@ -213,6 +213,15 @@ def test_scores_of_another_group_travel_with_the_name_of_the_group(project, tmp_
     assert "results/laptop/scores/QS-P-s42/origin.txt" in ids(ROCrate(str(out)).data_entities)
 
 
+def test_a_file_without_end_is_refused_and_not_packed(project, tmp_path):
+    note = project.paths.results / "scores" / "QS-P-s42" / "origin.txt"
+    note.touch()
+    os.truncate(note, 1 << 40)
+    with pytest.raises(InputError, match=r"origin\.txt: the file is too large for a crate"):
+        write_crate(project, "t", tmp_path / "crate")
+    assert not (tmp_path / "crate").exists()
+
+
 def test_scores_without_lineage_are_refused_with_what_to_do(project, tmp_path):
     (project.paths.results / f"{SCORE}.lineage.json").unlink()
     with pytest.raises(
