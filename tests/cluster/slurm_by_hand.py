@@ -97,8 +97,8 @@ def tidy():
     if folder.exists() and not (owner.exists() and has_ended(int(owner.read_text()))):
         return
     for path in folder.glob("*.pid"):
-        pid = path.read_text().strip()
         with suppress(OSError):
+            pid = path.read_text().strip()
             if pid and Path(f"/proc/{pid}/comm").read_text().strip() in DAEMONS:
                 os.kill(int(pid), signal.SIGKILL)
     for own in CONFIGURED.iterdir():

@@ -125,8 +125,9 @@ class SlurmProject:
 
     def curve(self, run):
         """Return the number of steps that a running training has written down."""
-        path = self.results / "checkpoints" / run / "curve.jsonl"
-        return path.read_bytes().count(b"\n") if path.exists() else 0
+        with suppress(FileNotFoundError):  # it has not begun, or has just ended
+            return (self.results / "checkpoints" / run / "curve.jsonl").read_bytes().count(b"\n")
+        return 0
 
     @contextmanager
     def frozen(self, rule):

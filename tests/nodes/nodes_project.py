@@ -3,7 +3,7 @@
 import shutil
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from mini_project import Mini, kill_all
@@ -94,7 +94,11 @@ class NodesProject(Mini):
 
     def curve(self):
         """Return the number of steps that a running training has written down."""
-        return sum(path.read_bytes().count(b"\n") for path in self.results.glob("checkpoints/*/curve.jsonl"))
+        steps = 0
+        for path in self.results.glob("checkpoints/*/curve.jsonl"):
+            with suppress(FileNotFoundError):  # the training has just ended
+                steps += path.read_bytes().count(b"\n")
+        return steps
 
     def weights(self):
         """Return the weights of the training, by file."""
