@@ -14,7 +14,7 @@ from crosslign.errors import InputError
 Form = Literal["pair", "sentence", "sides", "graded"]
 
 
-@EVALUATIONS.register(version=4, subsets="languages")
+@EVALUATIONS.register(version=5, subsets="languages")
 def read(
     given: Given,
     *,
