@@ -31,8 +31,8 @@ class Push:
         """Say what the licences forbid, and upload.
 
         Raises:
-            InputError: no such run, one whose training data state no licence, an encoder that SentenceTransformer would read otherwise,
-                or files that differ from their lineage.
+            InputError: no such run or encoder, training data without a stated licence, an encoder that SentenceTransformer would read
+                otherwise, or files that differ from their lineage.
             NetworkError: the hub cannot be reached, or refuses.
         """
         from crosslign.cli.trained import trained
@@ -40,38 +40,28 @@ class Push:
         from crosslign.publish import publish
 
         found = trained(results_folder(args), args.system, args.checkpoint, read_project(args, needed=False).encoders)
-        member = self._member(args.member, found.members)
+        member = args.member or (found.members[0] if len(found.members) == 1 else None)
+        if member not in found.members:
+            what = "which encoder?" if member is None else f"no encoder {member!r}"
+            raise InputError(what, where="--member", why=f"encoders: {', '.join(found.members)}", do="Name one")
         folder = found.folder / args.checkpoint / member
         if not (folder / "modules.json").is_file():
             why = f"it cannot express the pooling {found.lineage['recipe']['readout'].get('pooling')!r}"
             raise InputError("SentenceTransformer would compute different vectors", where=str(folder), why=why)
         require_whole(found.folder.parents[1], [found.folder])
-        print(self._licences(found.lineage["licences"], str(found.folder)))
+        print(_licences(found.lineage["licences"], str(found.folder)))
         card = found.card(member, index=True)
-        if args.dry_run:
-            print(card)
-            return 0
-        print(publish(folder, card, args.name, public=args.public))
+        print(card if args.dry_run else publish(folder, card, args.name, public=args.public))
         return 0
 
-    def _member(self, given: str | None, members: list[str]) -> str:
-        chosen = given or (members[0] if len(members) == 1 else None)
-        if chosen not in members:
-            why = f"encoders: {', '.join(members)}"
-            raise InputError("which encoder?" if given is None else f"no encoder {given!r}", where="--member", why=why, do="Name one")
-        return str(chosen)
 
-    def _licences(self, licences: list[str], where: str) -> str:
-        """Return what each licence forbids.
+def _licences(licences: list[str], where: str) -> str:
+    """Return what each licence forbids; raise an `InputError` where there is none, or one that is not stated."""
+    from crosslign.reporting.licences import in_words, unstated
 
-        Raises:
-            InputError: there is none, or one that is not stated.
-        """
-        from crosslign.reporting.licences import in_words, unstated
-
-        parts = sorted({part for licence in licences for part in licence.split("; ")})
-        if not parts or (missing := unstated(parts)):
-            why = f"found {'; '.join(missing)}" if parts else "its lineage names no licence"
-            do = "Add `licence:` to those sources in the catalog or your own files, and run again"
-            raise InputError("some of its training data or encoders have no licence", where=where, why=why, do=do)
-        return "\n".join(["licences of its training data and encoders:", *(f"  {licence}: {in_words(licence)}" for licence in parts)])
+    parts = sorted({part for licence in licences for part in licence.split("; ")})
+    if not parts or (missing := unstated(parts)):
+        why = f"found {'; '.join(missing)}" if parts else "its lineage names no licence"
+        do = "Add `licence:` to those sources in the catalog or your own files, and run again"
+        raise InputError("some of its training data or encoders have no licence", where=where, why=why, do=do)
+    return "\n".join(["licences of its training data and encoders:", *(f"  {licence}: {in_words(licence)}" for licence in parts)])
