@@ -5,30 +5,21 @@ from __future__ import annotations
 import ast
 import functools
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from crosslign.errors import InputError
-from crosslign.registry import SHOWN, nearest, outline_of, source_of
+from crosslign.registry import nearest, outline_of, source_of
 
 PACKAGE = "sentence_transformers.sentence_transformer.losses"
+_CACHED = ("CachedMultipleNegativesRankingLoss", "CachedMultipleNegativesSymmetricRankingLoss", "CachedGISTEmbedLoss")
 _OWN_PASSES = (
     "it encodes texts itself (in parts, or with another model), but this trainer has already encoded them; here micro_batch limits memory"
 )
-_SLICES = "it slices the model's layers, to which a loss has no access here"
-_TWO_COPIES = "it trains two copies of the model"
-_TOKENIZER = "it needs the model's tokenizer or decoder"
 REFUSED = {
-    "CachedMultipleNegativesRankingLoss": _OWN_PASSES,
-    "CachedMultipleNegativesSymmetricRankingLoss": _OWN_PASSES,
-    "CachedGISTEmbedLoss": _OWN_PASSES,
-    "GISTEmbedLoss": _OWN_PASSES,
-    "MegaBatchMarginLoss": _OWN_PASSES,
-    "AdaptiveLayerLoss": _SLICES,
-    "Matryoshka2dLoss": _SLICES,
-    "DenoisingAutoEncoderLoss": _TOKENIZER,
-    "ContrastiveTensionLoss": _TWO_COPIES,
-    "ContrastiveTensionLossInBatchNegatives": _TWO_COPIES,
+    **dict.fromkeys((*_CACHED, "GISTEmbedLoss", "MegaBatchMarginLoss"), _OWN_PASSES),
+    **dict.fromkeys(("AdaptiveLayerLoss", "Matryoshka2dLoss"), "it slices the model's layers, to which a loss has no access here"),
+    **dict.fromkeys(("ContrastiveTensionLoss", "ContrastiveTensionLossInBatchNegatives"), "it trains two copies of the model"),
+    "DenoisingAutoEncoderLoss": "it needs the model's tokenizer or decoder",
 }
 """Losses that have no place here, and why."""
 GIVEN = ("gather_across_devices", "kwargs")
@@ -48,24 +39,16 @@ def losses() -> Mapping[str, list[str]]:
 
 
 def check_loss(name: str, options: Mapping[str, Any], where: str) -> None:
-    """Check that a loss has a place here, and its options, those of a loss inside it too, against its signature.
-
-    Args:
-        name: of its class.
-        options: its keyword arguments; `loss` is another one's name, or `loss` and `options` of it.
-        where: for messages.
+    """Check the class of a loss and its options (keyword arguments; `loss` as `inner_loss` takes it) against its signature.
 
     Raises:
-        InputError: no such loss or option, or a loss that has no place here; says why.
+        InputError: no such loss or option, or a loss that has no place here; says why. `where` is for the message.
     """
     if name in REFUSED:
         raise InputError(f"this trainer cannot use the loss {name}", where=where, why=REFUSED[name])
     known = {loss: taken for loss, taken in losses().items() if loss not in REFUSED}
     if name not in known:
-        close = get_close_matches(name, known, n=SHOWN, cutoff=0)
-        raise InputError(
-            f"sentence-transformers has no loss {name!r}", where=where, why=nearest(name, close), do="Its documentation lists all losses"
-        )
+        raise InputError(f"sentence-transformers has no loss {name!r}", where=where, why=nearest(name, list(known)))
     if unknown := sorted(set(options) - set(known[name])):
         raise InputError(f"{name} has no option {unknown[0]!r}", where=where, why=nearest(unknown[0], known[name]))
     if "loss" in options:
@@ -73,15 +56,10 @@ def check_loss(name: str, options: Mapping[str, Any], where: str) -> None:
 
 
 def inner_loss(given: Any, where: str) -> tuple[str, Mapping[str, Any]]:
-    """Return name and options of a loss inside another.
-
-    Raises:
-        InputError: it is neither a name, nor `loss` and `options` of it.
-    """
+    """Return name and options of a loss inside another; raise an `InputError` where it is neither a name, nor its `loss` and `options`."""
     own = given if isinstance(given, Mapping) else {"loss": given}
     name, options = own.get("loss"), own.get("options") or {}
     if not isinstance(name, str) or not isinstance(options, Mapping) or set(own) - {"loss", "options"}:
-        raise InputError(
-            "a loss inside another loss must be a name, or a mapping with `loss` and `options`", where=where, why=f"found {given!r}"
-        )
+        what = "a loss inside another loss must be a name, or a mapping with `loss` and `options`"
+        raise InputError(what, where=where, why=f"found {given!r}")
     return name, options

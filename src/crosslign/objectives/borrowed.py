@@ -14,12 +14,7 @@ from crosslign.errors import InputError
 
 
 class Encoded(nn.Module):
-    """What these losses take for a model: it gives the vectors that stand in its features.
-
-    Args:
-        width: length of the vectors.
-        device: of the vectors.
-    """
+    """What these losses take for a model of vectors of a `width` on a `device`: it gives those that stand in its features."""
 
     def __init__(self, width: int, device: torch.device) -> None:
         super().__init__()
@@ -35,16 +30,10 @@ class Encoded(nn.Module):
 
 
 def borrowed_loss(name: str, options: Mapping[str, Any], width: int, device: torch.device) -> nn.Module:
-    """Build a loss of sentence-transformers; a loss inside it is an option `loss`: that one's name, or its `loss` and `options`.
-
-    Args:
-        name: of its class, such as `CoSENTLoss`.
-        options: its keyword arguments but for the model, checked against its signature.
-        width: length of the vectors.
-        device: of the vectors.
+    """Build the loss of a class for vectors of a width on a device, with its keyword arguments; one inside it is their `loss`.
 
     Raises:
-        InputError: no such loss or option, or a loss that has no place here; says why.
+        InputError: as `check_loss`, or a value that the class refuses.
     """
     check_loss(name, options, f"loss {name}")
     return _built(name, options, Encoded(width, device))

@@ -17,6 +17,8 @@ from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape, both_
 from crosslign.objectives.parts.loss_weights import LossWeights
 from crosslign.options import Layer, Pooling, Schema
 
+WHERE = "sentence_transformers_loss"
+
 
 @OBJECTIVES.register(version=1)
 class SentenceTransformersLoss:
@@ -47,9 +49,7 @@ class SentenceTransformersLoss:
         layer: Layer | None = None,
     ) -> None:
         if (loss is None) == (part is None):
-            raise InputError(
-                "exactly one of `loss` and `part` is needed", where="sentence_transformers_loss", why=f"loss: {loss}, part: {part}"
-            )
+            raise InputError("exactly one of `loss` and `part` is needed", where=WHERE, why=f"loss: {loss}, part: {part}")
         self.name, self.options, self.part, self.pooling, self.layer = loss, options or {}, part, pooling, layer
         self._built: nn.Module | None = None
 
@@ -63,21 +63,17 @@ class SentenceTransformersLoss:
         alone = "label" in columns and not any(text is not None for text in columns.get("b_text") or [])
         if batch.with_negative and len(batch.with_negative) < len(batch):
             why = f"{len(batch.with_negative)} of {number_of(len(batch), 'row')} of the batch have one"
-            raise InputError("this loss needs a hard negative in every row, or in no row", where="sentence_transformers_loss", why=why)
+            raise InputError("this loss needs a hard negative in every row, or in no row", where=WHERE, why=why)
         return ({"a": side(batch, "a")} if alone else both_sides(batch)) | hard_negatives(batch)
 
     def loss(self, vectors: dict[str, Tensor], batch: Batch, parts: Mapping[str, Part]) -> Loss:
         """Return what the loss gives."""
         sides = [vectors[name] for name in ("a", "b", "c") if name in vectors]
         made = part_of(parts, self.part, LossWeights).built if self.part else self._own(sides[0])
-        labels = batch.columns.get("label")
         target = None
-        if labels is not None:
-            values = torch.tensor(list(labels))
-            target = values.squeeze(1) if values.shape[1] == 1 else values
-            if bool((target == target.round()).all()):
-                target = target.long()  # classes
-            target = sent(target, sides[0].device)
+        if (labels := batch.columns.get("label")) is not None:
+            values = torch.tensor(list(labels)).squeeze(1)  # where they are vectors, as a teacher's, nothing changes
+            target = sent(values.long() if bool((values == values.round()).all()) else values, sides[0].device)  # long: classes
         try:
             found = made([{"vectors": side} for side in sides], target)
         except (TypeError, ValueError, IndexError, AttributeError, AssertionError) as error:
@@ -91,5 +87,5 @@ class SentenceTransformersLoss:
             self._built = borrowed_loss(str(self.name), self.options, vectors.shape[1], vectors.device)
             if any(True for _ in self._built.parameters()):
                 do = "Define a part of kind loss_weights for it, and name that part"
-                raise InputError(f"{self.name} has trainable weights", where="sentence_transformers_loss", do=do)
+                raise InputError(f"{self.name} has trainable weights", where=WHERE, do=do)
         return self._built
