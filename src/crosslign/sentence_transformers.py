@@ -1,14 +1,4 @@
-"""The objectives of this library as losses of `SentenceTransformerTrainer` (docs/sentence-transformers.md).
-
-    model = SentenceTransformer("all-MiniLM-L6-v2")
-    loss = ObjectiveLoss(model, {"objective": "multi_positive_infonce", "temperature": 0.05})
-    collator = TextCollator(model.preprocess)
-    trainer = SentenceTransformerTrainer(model, train_dataset=rows, loss=loss, data_collator=collator, callbacks=[LossState(loss)])
-
-Columns of the data set: for objectives on groups (`multi_positive_infonce`) every column is a sentence of the group, an empty one is none;
-for all others the first column is the anchor, the second its positive; one column alone is encoded twice, as in SimCSE. `negative…` is a
-hard negative, `view…` a view of the anchor (of pairs of sentences `view…_a` and `view…_b`), `label` or `score` the label.
-"""
+"""The objectives of this library as losses of `SentenceTransformerTrainer` (docs/sentence-transformers.md: an example, and the columns)."""
 
 from __future__ import annotations
 
@@ -31,15 +21,16 @@ from transformers import TrainerCallback
 
 from crosslign.config.entry_keys import options_of
 from crosslign.config.options import check_call, check_weight, checked
+from crosslign.encoders.model import MAIN
 from crosslign.errors import InputError
-from crosslign.objectives.columns import Given, batch_of, check_read, encoded_twice, plain_columns
-from crosslign.objectives.contract import Part, checked_loss, plan_of
+from crosslign.objectives.columns import Given, batch_of, encoded_twice, plain_columns
+from crosslign.objectives.contract import Batch, Input, checked_loss, plan_of
 from crosslign.objectives.saved_parts import make_part, state_of
 from crosslign.registry import nearest
 from crosslign.training.checkpoint import save_tensors
 from crosslign.training.draws import derive, seed_device, torch_generator
 from crosslign.training.gathered import gathered, joined
-from crosslign.training.terms import named_terms
+from crosslign.training.terms import Term, named_terms
 
 STATE_FILE = "crosslign_loss.safetensors"
 STEP = "optimiser_steps"
@@ -47,7 +38,6 @@ ENCODER = "encoder_checksum"
 FOLDER = "crosslign_folder"
 """Key of the trainer's state: the output folder of the run that wrote it."""
 RESUME = "If the checkpoint was moved, name it in the trainer's arguments, too: resume_from_checkpoint"
-MAIN = "main"
 RAW = "unnormalised_embedding"
 NOT_HERE = {
     "cross_entropy": "it trains a classifier: use SoftmaxLoss of sentence-transformers, or CrossEncoder for pairs read as one text",
@@ -61,20 +51,12 @@ DECIDED = {
     "start_from": "`load` reads the parts of an earlier run",
 }
 """Keys of a recipe's terms and parts that are not options here, and what stands in their place."""
-HERE: Mapping[str, tuple[str, Mapping[str, Sequence[str]], str]] = {
-    "alignment": (
-        *("similarity: cosine", {"similarity": ("cosine", "mse"), "distributions": ("embedding",)}),
-        "its default, KL, compares the classes of a classification part",
-    ),
-}
-"""Objectives whose defaults do not fit here: what to write, the values of which they need one (or a part), and why."""
 Features = Sequence[Mapping[str, Any]]
 
 
 class TextCollator(SentenceTransformerDataCollator):
-    """The collator of sentence-transformers, which also hands on the texts and the names of their columns.
+    """The collator of sentence-transformers, which also hands on the texts and the names of their columns, as objectives need.
 
-    An objective needs them: for equal strings that are not negatives, and to tell views from positives.
     The trainer hands prompts to its own collator alone: `TextCollator(model.preprocess, prompts=arguments.prompts)`.
     """
 
@@ -103,37 +85,32 @@ class TextCollator(SentenceTransformerDataCollator):
 
 
 class _Copy(nn.Module):
-    """A SentenceTransformer as a part sees a member: parameters, buffers, and a copy of its own weights."""
+    """A SentenceTransformer as a part sees a model, and its one member: parameters, buffers, and a copy of its own weights."""
 
     def __init__(self, model: SentenceTransformer) -> None:
         super().__init__()
-        self.transformer = model
-
-    def copied(self) -> _Copy:
-        if any(parameter.element_size() < 4 for parameter in self.parameters()):
-            do = "Load the model in float32, and set bf16=True in the trainer's arguments"
-            raise InputError(
-                "momentum copies need weights in float32", where="model", why="in half precision a moving average stands still", do=do
-            )
-        return _Copy(copy.deepcopy(self.transformer))
-
-    def forward(self, features: Mapping[str, Any]) -> Tensor:
-        return _vectors(self.transformer, features)
-
-
-class _Encoder:
-    """What a part asks of an encoder, answered by a SentenceTransformer: one member, `main`, reads every language."""
-
-    def __init__(self, model: SentenceTransformer) -> None:
-        self.members = {MAIN: _Copy(model)}
+        self.transformer, self.device = model, model.device
         with model.truncate_embeddings(None):  # `truncate_dim` is for `encode`; a training sees whole vectors
-            self.dimension, self.device = int(model.get_embedding_dimension() or 0), model.device
+            self.dimension = int(model.get_embedding_dimension() or 0)
+
+    @property
+    def members(self) -> Mapping[str, _Copy]:
+        return {MAIN: self}
 
     def member(self, name: str) -> _Copy:
         return self.members[name]
 
     def member_of(self, lang: str) -> str:
         return MAIN
+
+    def copied(self) -> _Copy:
+        if any(parameter.element_size() < 4 for parameter in self.parameters()):
+            why, do = "in half precision a moving average stands still", "Load the model in float32, and set bf16=True in the arguments"
+            raise InputError("momentum copies need weights in float32", where="model", why=why, do=do)
+        return _Copy(copy.deepcopy(self.transformer))
+
+    def forward(self, features: Mapping[str, Any]) -> Tensor:
+        return _vectors(self.transformer, features)
 
 
 def _keep_unnormalised(module: nn.Module, given: tuple[Any, ...]) -> None:
@@ -152,8 +129,7 @@ def _vectors(model: nn.Module, features: Mapping[str, Any]) -> Tensor:
 class ObjectiveLoss(nn.Module):
     """One or several weighted objectives as a loss of `SentenceTransformerTrainer`; vectors and texts of all ranks are one batch.
 
-    Momentum copies and queues move once an optimiser step. With gradient accumulation the negatives are those of a micro-batch, as in
-    every loss of sentence-transformers. In evaluation mode nothing moves.
+    Momentum copies and queues move once an optimiser step, in evaluation never; negatives are those of a micro-batch.
 
     Args:
         model: the encoder that is trained.
@@ -177,30 +153,30 @@ class ObjectiveLoss(nn.Module):
     ) -> None:
         super().__init__()
         if isinstance(model, Mapping | list | tuple):
-            do = "Train one model, or train the published method with a recipe of this project"
             why = "the published MoCo-BERT has one encoder for each language"
+            do = "Train one model, or train the published method with a recipe of this project"
             raise InputError("only one encoder can be trained here", where="model", why=why, do=do)
         if not isinstance(model, SentenceTransformer):
             raise InputError("not a SentenceTransformer", where="model", why=f"found {type(model).__name__}")
-        self.model, self.langs, self.seed = model, dict(langs or {}), seed
+        self.model, self.langs, self.seed, self.step, self._begun = model, dict(langs or {}), seed, 0, False
         entries = list(terms) if isinstance(terms, Iterable) and not isinstance(terms, Mapping) else [terms]
-        named = dict(parts or {})
         if not entries:
             raise InputError("a loss needs at least one term", where="ObjectiveLoss", do="Write {'objective': name, …}")
-        for section, given in (("terms", entries), ("parts", named.values())):
+        for section, given in (("terms", entries), ("parts", (parts or {}).values())):
             for entry in given:
                 _check_keys(section, entry)
         self.terms = [term for term, _ in named_terms(entries, "ObjectiveLoss")]
         self._hooks = [module.register_forward_pre_hook(_keep_unnormalised) for module in model if isinstance(module, Normalize)]
-        encoder: Any = _Encoder(model)
-        self.width = encoder.dimension
-        made = {name: make_part(name, given, encoder, derive(seed, "part", name), f"part {name}") for name, given in sorted(named.items())}
-        try:
-            self.parts = nn.ModuleDict(made)
-        except KeyError as error:  # a name of torch's own, such as `keys`, or one with a dot
-            raise InputError("a part cannot have this name", where="parts", why=str(error.args[0]), do="Rename it") from error
-        self.step, self._moved = 0, -1
         self._hooks.append(_after_each_step(self))
+        encoder: Any = _Copy(model)
+        self.width = encoder.dimension
+        self.parts: Any = nn.ModuleDict()
+        for name, entry in sorted((parts or {}).items()):
+            made = make_part(name, entry, encoder, derive(seed, "part", name), f"part {name}")
+            try:
+                self.parts[name] = made
+            except KeyError as error:  # a name of torch's own, such as `keys`, or one with a dot
+                raise InputError("a part cannot have this name", where="parts", why=str(error.args[0]), do="Rename it") from error
 
     def __del__(self) -> None:
         for hook in self.__dict__.get("_hooks", ()):
@@ -219,60 +195,55 @@ class ObjectiveLoss(nn.Module):
             raise InputError("the batch has no texts", where="ObjectiveLoss", why="the trainer's default collator drops them", do=do)
         training = self.model.training  # the trainer puts the model into evaluation mode, never its loss
         self.parts.train(training)
-        if training and self._moved != self.step:
-            for part in self._parts():
+        if training and not self._begun:
+            for part in self.parts.values():
                 part.before_keys()
-            self._moved = self.step
-        names, texts = [str(column["column"]) for column in features], joined([list(column["texts"]) for column in features])
+            self._begun = True
+        names = [str(column["column"]) for column in features]
         if training and (unknown := [name for name in self.langs if name not in names]):
             raise InputError(f"no column is called {unknown[0]!r}", where="ObjectiveLoss: langs", why=nearest(unknown[0], names))
+        own = [list(column["texts"]) for column in features]
+        (*texts, numbers), ranks = joined([*own, [] if labels is None else labels.tolist()])
         groups = all(term.objective.shape == "groups" for term in self.terms)
-        batch = batch_of(names, texts, None if labels is None else joined([labels.tolist()])[0], self.langs, groups, self.step)
+        batch = batch_of(names, texts, None if labels is None else numbers, self.langs, groups, self.step)
         drawn = [torch_generator(self.seed, "draw", "train", self.step) for _ in self.terms]
         plans = [plan_of(term.name, term.objective, batch, draw) for term, draw in zip(self.terms, drawn, strict=True)]
-        check_read(names, batch, plans)
-        if encoded_twice(batch, {term.name: term.objective.shape for term in self.terms}, plans):
+        if encoded_twice(names, batch, {term.name: term.objective.shape for term in self.terms}, plans):
             (only,) = plain_columns(names)
             texts, features = [*texts, texts[only]], [*features, features[only]]
-        encoded = [gathered(_vectors(self.model, column)) for column in features]
-        if encoded[0].shape[1] != self.width and any(value.ndim > 1 for value in self.parts.state_dict().values()):
+        queries = Given(texts, [gathered(_vectors(self.model, column), ranks) for column in features])
+        if queries.width != self.width and any(value.ndim > 1 for value in self.parts.state_dict().values()):
             do = "Give MatryoshkaLoss an objective without queue, projection or classifier"
-            raise InputError("vectors were cut, but a part reads whole ones", where="parts", why=f"width {encoded[0].shape[1]}", do=do)
-        queries = Given(texts, encoded)
-        keys: Given | None = None
-        losses, device = [], next(self.model.parameters()).device
-        for term, inputs in zip(self.terms, plans, strict=True):
-            vectors = {}
-            for name, item in inputs.items():
-                if item.pair_texts is not None:
-                    do = "Set form: retrieval" if hasattr(term.objective, "form") else "Set encode: sentences"
-                    raise InputError("pairs cannot be encoded as one text here", where=f"term {term.name}", do=do)
-                if item.keys and keys is None:
-                    keys = self._keys(texts, features)
-                vectors[name] = (keys if item.keys and keys else queries).of(name, item)
-            with torch.autocast(device.type, enabled=False), torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-                seed_device(device, derive(self.seed, "loss", term.name, self.step))
-                loss = checked_loss(term.name, term.objective.loss(vectors, batch, dict(self.parts.items())))  # type: ignore[arg-type]
-            losses.append(term.weight * loss.total)
-        return torch.stack(losses).sum()
+            raise InputError("vectors were cut, but a part reads whole ones", where="parts", why=f"width {queries.width}", do=do)
+        keys = self._keys(texts, features, ranks) if any(item.keys for plan in plans for item in plan.values()) else queries
+        return torch.stack([self._loss(*one, batch, queries, keys) for one in zip(self.terms, plans, strict=True)]).sum()
 
-    def _parts(self) -> list[Part]:
-        return list(self.parts.values())  # type: ignore[arg-type]
+    def _loss(self, term: Term, plan: Mapping[str, Input], batch: Batch, queries: Given, keys: Given) -> Tensor:
+        """Return the weighted loss of one term."""
+        if any(item.pair_texts is not None for item in plan.values()):
+            do = "Set form: retrieval" if hasattr(term.objective, "form") else "Set encode: sentences"
+            raise InputError("pairs cannot be encoded as one text here", where=f"term {term.name}", do=do)
+        vectors = {name: (keys if item.keys else queries).of(name, item) for name, item in plan.items()}
+        device = next(self.model.parameters()).device
+        with torch.autocast(device.type, enabled=False), torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+            seed_device(device, derive(self.seed, "loss", term.name, self.step))
+            loss = checked_loss(term.name, term.objective.loss(vectors, batch, dict(self.parts.items())))
+        return term.weight * loss.total
 
     @torch.no_grad()
-    def _keys(self, texts: list[list[str]], features: Features) -> Given:
-        copies = next((found for part in self._parts() if (found := part.key_member(MAIN)) is not None), None)
+    def _keys(self, texts: list[list[str]], features: Features, ranks: Sequence[int]) -> Given:
+        copies = next((found for part in self.parts.values() if (found := part.key_member(MAIN)) is not None), None)
         if copies is None:
             raise InputError("a term needs momentum keys, but no part has momentum copies", where="parts", do="Add a momentum_queue")
-        return Given(texts, [gathered(copies(column)) for column in features])
+        return Given(texts, [gathered(copies(column), ranks) for column in features])
 
     @torch.no_grad()
     def end_step(self) -> None:
         """Let queues and rank scores take in what the optimiser step saw; called after each step of an optimiser that holds the model."""
-        if self._moved == self.step:
-            for part in self._parts():
+        if self._begun:
+            for part in self.parts.values():
                 part.commit({})
-            self.step += 1
+            self.step, self._begun = self.step + 1, False
 
     @checked
     def save(self, folder: str | Path) -> None:
@@ -305,7 +276,7 @@ class ObjectiveLoss(nn.Module):
             raise InputError("the state belongs to another loss", where=str(path), why=" ".join(str(error).split())[:200]) from error
         if resume and encoder != _checksum(self.model):
             raise InputError("the state does not belong to the model's weights", where=str(path), do=RESUME)
-        self.step, self._moved = step if resume else 0, -1
+        self.step, self._begun = step if resume else 0, False
 
 
 def _check_keys(section: str, entry: Mapping[str, Any]) -> None:
@@ -319,9 +290,10 @@ def _check_keys(section: str, entry: Mapping[str, Any]) -> None:
         raise InputError(f"{name} cannot be a loss of a SentenceTransformer", where="terms", why=NOT_HERE[name])
     if refused := [key for key in DECIDED if entry.get(key) is not None]:
         raise InputError(f"{refused[0]} cannot be set here", where=name, why=DECIDED[refused[0]], do="Remove it")
-    write, values, why = HERE.get(name, ("", {}, ""))
-    if values and not entry.get("part") and all(entry.get(option) not in allowed for option, allowed in values.items()):
-        raise InputError(f"{name} needs {write} here", where=where, why=why)
+    fits = entry.get("part") or entry.get("similarity") in ("cosine", "mse") or entry.get("distributions") == "embedding"
+    if name == "alignment" and not fits:
+        why = "its default, KL, compares the classes of a classification part"
+        raise InputError("alignment needs similarity: cosine here", where=where, why=why)
     check_call(point, name, options_of(section, entry), where)
     if section == "terms":
         check_weight(entry, where)
@@ -342,7 +314,7 @@ def _after_each_step(loss: ObjectiveLoss) -> Any:
     def hook(optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
         own = held()
         stepped = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
-        if own is not None and any(id(parameter) in stepped for parameter in own.model.parameters()):  # some may be frozen
+        if own is not None and not stepped.isdisjoint(map(id, own.model.parameters())):  # some may be frozen
             own.end_step()
 
     return register_optimizer_step_post_hook(hook)
@@ -373,10 +345,11 @@ class LossState(TrainerCallback):
         if isinstance(collator, TextCollator) and getattr(args, "prompts", None) and not collator.prompts:
             do = "Pass them on: TextCollator(model.preprocess, prompts=arguments.prompts)"
             raise InputError("the arguments name prompts, but the collator has none", where="TextCollator", do=do)
-        given, step = args.resume_from_checkpoint, f"checkpoint-{state.global_step}"
-        written = [Path(place, step) for place in (state.stateful_callbacks.get(FOLDER, args.output_dir), args.output_dir)]
-        places = [Path(given)] if isinstance(given, str) and given.lower() != "true" else written
-        state.stateful_callbacks[FOLDER] = str(Path(args.output_dir).absolute())
+        given, own = args.resume_from_checkpoint, str(Path(args.output_dir).absolute())
+        places = [Path(place, f"checkpoint-{state.global_step}") for place in (state.stateful_callbacks.get(FOLDER, own), own)]
+        if isinstance(given, str) and given.lower() != "true":
+            places = [Path(given)]
+        state.stateful_callbacks[FOLDER] = own
         if state.global_step:
             folder = next((one for one in places if any((one / name / STATE_FILE).is_file() for name in self.losses)), places[-1])
             for name, loss in self.losses.items():

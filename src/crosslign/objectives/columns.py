@@ -24,12 +24,7 @@ def plain_columns(names: Sequence[str]) -> list[int]:
 
 
 def batch_of(
-    names: Sequence[str],
-    texts: Sequence[Sequence[str]],
-    labels: Sequence[Any] | None,
-    langs: Mapping[str, str],
-    groups: bool,
-    step: int,
+    names: Sequence[str], texts: Sequence[Sequence[str]], labels: Sequence[Any] | None, langs: Mapping[str, str], groups: bool, step: int
 ) -> Batch:
     """Return the columns of a training set (docs/training.md) that the columns of a data set stand for.
 
@@ -68,7 +63,7 @@ def batch_of(
     for at in negatives:
         columns |= {"c_text": [text or None for text in texts[at]], "c_lang": [codes[at]] * rows}
     if any(name.startswith("view") for name in names):
-        columns["views"] = [_views(names, codes, [column[row] for column in texts], len(plain)) for row in range(rows)]
+        columns["views"] = [_views(names, codes, row, len(plain)) for row in zip(*texts, strict=True)]
     if labels is not None:
         columns["label"] = [[float(value) for value in (label if isinstance(label, list) else [label])] for label in labels]
     return Batch([str(row) for row in range(rows)], columns, step)
@@ -90,49 +85,40 @@ def _views(names: Sequence[str], langs: Sequence[str], row: Sequence[str], sides
     return list(views.values())
 
 
-def _unread(column: str, why: str, do: str) -> InputError:
+def _unread(column: str, why: str, do: str = "Remove it, or choose an objective that reads it") -> InputError:
     return InputError(f"the column {column!r} is not used", where=WHERE, why=why, do=do)
 
 
-def check_read(names: Sequence[str], batch: Batch, plans: Iterable[Iterable[str]]) -> None:
-    """Refuse a column with sentences of the batch that no term reads: it would be encoded for nothing.
+def encoded_twice(names: Sequence[str], batch: Batch, shapes: Mapping[str, str], plans: Iterable[Iterable[str]]) -> bool:
+    """Tell whether terms read the rows' one sentence as a dropout pair: encoded twice, each time with its own dropout.
 
     Args:
         names: of all columns.
         batch: that they stand for.
-        plans: of each term the names of the inputs that it asks for.
-    """
-    asked = [{name.partition("_")[0] for name in plan} for plan in plans]
-    do = "Remove it, or choose an objective that reads it"
-    if batch.with_negative and all("c" not in own or "view" in own for own in asked):
-        name = next(name for name in names if name.startswith("negative"))
-        raise _unread(name, "no term compares hard negatives" + ("; terms on views do not" if "views" in batch.columns else ""), do)
-    if any(batch.columns.get("views", ())) and not any("view" in own for own in asked):
-        raise _unread(next(name for name in names if name.startswith("view")), "no term compares views", do)
-    plain, with_second = plain_columns(names), any((found := VIEW.fullmatch(name)) and found[2] == "b" for name in names)
-    if "b_text" in batch.columns and not with_second and all("view" in own for own in asked):
-        why = "terms on views compare each sentence with its own views, and this one has none"
-        raise _unread(names[plain[1]], why, "Remove it, or name the views of both sentences view…_a and view…_b")
-
-
-def encoded_twice(batch: Batch, shapes: Mapping[str, str], plans: Iterable[Iterable[str]]) -> bool:
-    """Tell whether terms read the rows' one sentence as a dropout pair: encoded twice, each time with its own dropout.
-
-    Args:
-        batch: what they read.
         shapes: of each term, by name, the shape of the rows that its objective is made for.
         plans: of each term the names of the inputs that it asks for.
 
     Raises:
-        InputError: a term compares two sentences, and the rows have one.
+        InputError: no term reads a column, which would be encoded for nothing; or a term compares two sentences, and the rows have one.
     """
+    asked = {term: {name.partition("_")[0] for name in plan} for term, plan in zip(shapes, plans, strict=True)}
+    on_views = [term for term, own in asked.items() if "view" in own]
+    if batch.with_negative and all("c" not in own or "view" in own for own in asked.values()):
+        why = "no term compares hard negatives" + ("; terms on views do not" if "views" in batch.columns else "")
+        raise _unread(next(name for name in names if name.startswith("negative")), why)
+    if any(batch.columns.get("views", ())) and not on_views:
+        raise _unread(next(name for name in names if name.startswith("view")), "no term compares views")
     if "b_text" in batch.columns:
+        if len(on_views) == len(asked) and not any((found := VIEW.fullmatch(name)) and found[2] == "b" for name in names):
+            why = "terms on views compare each sentence with its own views, and this one has none"
+            do = "Remove it, or name the views of both sentences view…_a and view…_b"
+            raise _unread(names[plain_columns(names)[1]], why, do)
         return False
-    asking = [term for term, plan in zip(shapes, plans, strict=True) if any(name.partition("_")[0] == "b" for name in plan)]
-    if wrong := [term for term in asking if shapes[term] != "pairs"]:
+    of_two = [term for term, own in asked.items() if "b" in own]
+    if wrong := [term for term in of_two if shapes[term] != "pairs"]:
         do = "Add a column with the second sentence, or choose infonce, which learns from one (SimCSE)"
         raise InputError(f"{wrong[0]} compares two sentences", where=WHERE, why="the data set has one column of sentences", do=do)
-    return bool(asking)
+    return bool(of_two)
 
 
 class Given:
@@ -142,12 +128,11 @@ class Given:
     """
 
     def __init__(self, texts: Sequence[Sequence[str]], vectors: Sequence[Tensor]) -> None:
-        self._vectors = torch.cat(list(vectors))
+        self._vectors, self.width = torch.cat(list(vectors)), vectors[0].shape[1]
         self._places: dict[str, deque[int]] = defaultdict(deque)
         for place, text in enumerate(text for column in texts for text in column):
             self._places[text].append(place)
-        self._handed: dict[str, Tensor] = {}  # the very tensors: terms that read one input get one
-        self._asked: dict[str, list[str]] = {}
+        self._handed: dict[str, tuple[list[str], Tensor]] = {}  # the very tensors: terms that read one input get one
 
     def of(self, name: str, item: Input) -> Tensor:
         """Return the vectors [n, d] of an input; the same ones again for the same name.
@@ -155,14 +140,14 @@ class Given:
         Raises:
             InputError: two terms ask for different texts by one name.
         """
-        if self._asked.setdefault(name, list(item.texts)) != list(item.texts):
-            do = "Give both the same anchor_parallel"
-            raise InputError(f"two terms need different inputs with the name {name!r}", where="terms", do=do)
         if name not in self._handed:
             places = []
             for text in item.texts:
-                waiting = self._places[text]
-                places.append(waiting[0])
-                waiting.rotate(-1)
-            self._handed[name] = self._vectors[numbers_on(self._vectors.device, places)]
-        return self._handed[name]
+                places.append(self._places[text][0])
+                self._places[text].rotate(-1)
+            self._handed[name] = list(item.texts), self._vectors[numbers_on(self._vectors.device, places)]
+        texts, vectors = self._handed[name]
+        if texts != list(item.texts):
+            do = "Give both the same anchor_parallel"
+            raise InputError(f"two terms need different inputs with the name {name!r}", where="terms", do=do)
+        return vectors

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from crosslign.errors import InputError
-from crosslign.objectives.columns import Given, batch_of, check_read, encoded_twice
+from crosslign.objectives.columns import Given, batch_of, encoded_twice
 from crosslign.objectives.contract import Input, plan_of
 from crosslign.training.terms import named_terms
 
@@ -22,8 +22,7 @@ def looked_at(columns, *entries):
     groups = all(term.objective.shape == "groups" for term in terms)
     batch = batch_of(names, [columns[name] for name in names], labels, {}, groups, 0)
     plans = [plan_of(term.name, term.objective, batch, torch.Generator()) for term in terms]
-    check_read(names, batch, plans)
-    return batch, encoded_twice(batch, {term.name: term.objective.shape for term in terms}, plans)
+    return batch, encoded_twice(names, batch, {term.name: term.objective.shape for term in terms}, plans)
 
 
 @pytest.mark.parametrize(
