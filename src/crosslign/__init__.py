@@ -16,8 +16,9 @@ from crosslign.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from crosslign.errors import CrosslignError
-    from crosslign.in_python import Encoder, encoder, evaluate, margin_scores, mine, names, objective, scores, table
+    from crosslign.in_python import Encoder, encoder, evaluate, margin_scores, mine, names, objective
     from crosslign.objectives.contract import Batch
+    from crosslign.reporting.frames import scores, table
 
 os.environ.setdefault("PYTORCH_ENABLE_MPS_FALLBACK", "1")  # what Apple's GPUs cannot compute the CPU does; torch reads it when it is loaded
 
@@ -34,7 +35,11 @@ __all__ = [
     "scores",
     "table",
 ]
-ELSEWHERE = {"Batch": "crosslign.objectives.contract", "CrosslignError": "crosslign.errors"}
+ELSEWHERE = {
+    "Batch": "crosslign.objectives.contract",
+    "CrosslignError": "crosslign.errors",
+    **dict.fromkeys(("scores", "table"), "crosslign.reporting.frames"),
+}
 """Modules of the names that do not come from `crosslign.in_python`."""
 
 

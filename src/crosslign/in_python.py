@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,9 +12,8 @@ import pandas as pd
 import torch
 
 from crosslign.cli.commands.list import listed
-from crosslign.cli.project import project_at
 from crosslign.config import graph
-from crosslign.config.options import check_call, check_readout, checked
+from crosslign.config.options import check_call, check_readout, checked, texts_of
 from crosslign.config.project import Project
 from crosslign.config.readouts import readout as readout_entry
 from crosslign.config.resolve import encoder_at_scale, readout_name, role_readout
@@ -39,13 +37,13 @@ from crosslign.registry import nearest
 from crosslign.reporting import frames
 from crosslign.steps import cached_project, made
 from crosslign.tasks.data import Machine
-from crosslign.tasks.score import score_with_resamples
+from crosslign.tasks.score import score
 from crosslign.training.terms import named_terms
 from crosslign.vectors import open_both
 
 
 class Encodes(Protocol):
-    """What `evaluate` and `mine` ask of an encoder that is none of ours, such as a `SentenceTransformer`."""
+    """What `evaluate` and `mine` ask of an encoder: an `Encoder`, a `SentenceTransformer`, or another's."""
 
     def encode(self, sentences: list[str], /) -> Any:
         """Return a matrix, row i of sentence i."""
@@ -53,8 +51,6 @@ class Encodes(Protocol):
 
 SETTINGS = ("pooling", "layer", "max_length", "normalise", "precision", "prefix")
 """Embedding settings that a call may change."""
-HALF = re.compile("[\ud800-\udfff]")
-"""Half a character of UTF-16, which no tokenizer takes."""
 
 
 def _settings(given: Mapping[str, Any], where: str) -> Mapping[str, Any]:
@@ -64,20 +60,8 @@ def _settings(given: Mapping[str, Any], where: str) -> Mapping[str, Any]:
     return given
 
 
-def _texts(given: Iterable[str], where: str) -> list[str]:
-    if isinstance(given, str | bytes):  # a list of its letters
-        raise InputError("found one text, expected a list of texts", where=where, do="Put it into brackets")
-    if not isinstance(given, Iterable) or isinstance(given, Mapping | pd.DataFrame):  # whose keys would be the texts
-        raise InputError("not a list of texts", where=where, why=f"its type is {type(given).__name__}")
-    texts = list(given)
-    for at, text in enumerate(texts):
-        if not isinstance(text, str) or (not text.isascii() and HALF.search(text)):
-            raise InputError(f"item {at} is not text", where=where, why=f"found {text!r:.80}", do="Give Unicode strings")
-    return texts
-
-
 def _matrix_of(found: Any, name: str, rows: int | None = None) -> np.ndarray:
-    """Return what an encoder of others, or a caller, gives for a matrix as numpy's, with `rows` rows where their number is known."""
+    """Return what an encoder of others, or a caller, gives for a matrix as numpy's; of `rows` rows where their number is known."""
     if isinstance(found, torch.Tensor):
         found = found.detach().cpu()
         found = (found.float() if found.dtype is torch.bfloat16 else found).numpy()
@@ -98,7 +82,7 @@ class Encoder:
     Attributes:
         name: what it was asked for by.
         model: its members on their device.
-        readout: pooling, layer, max_length, normalise, precision, prefix (docs/glossary.md, embedding settings).
+        readout: embedding settings (docs/glossary.md): pooling, layer, max_length, normalise, precision, prefix.
     """
 
     name: str
@@ -117,8 +101,8 @@ class Encoder:
             InputError: one text in a list's place, an unknown setting, a language that no member reads, or a vector of NaN or zeros.
             ResourceError: a sentence alone does not fit into memory.
         """
-        texts = _texts(sentences, "sentences")
-        langs = [lang] * len(texts) if isinstance(lang, str) else _texts(lang, "lang")
+        texts = texts_of(sentences, "sentences")
+        langs = [lang] * len(texts) if isinstance(lang, str) else texts_of(lang, "lang")
         if len(langs) != len(texts):
             what = f"{len(langs)} languages for {number_of(len(texts), 'sentence')}"
             raise InputError(what, where="lang", do="Give one language, or one for each sentence")
@@ -126,26 +110,16 @@ class Encoder:
 
 
 def _on(model: Model, device: str | torch.device) -> Model:
-    """Return a model on a device.
-
-    Raises:
-        InputError: torch knows no such device.
-        ResourceError: this machine, or this build of torch, has none.
-    """
+    """Return a model on a device; raise an `InputError` where torch knows none of this name, a `ResourceError` where none is here."""
+    place = None
     try:
         place = torch.device(device)
-    except (RuntimeError, TypeError) as error:
-        do = "Name it as torch does, such as cpu, cuda:0 or mps"
-        raise InputError(f"unknown device {device!r}", where="crosslign.encoder", why=_first_line(error), do=do) from error
-    try:
         return model.to(place)
-    except (RuntimeError, AssertionError) as error:  # a build of torch without CUDA fails an assertion
-        do = "Leave device out to use what is there"
-        raise ResourceError(f"no encoder can be put on {device}", where="crosslign.encoder", why=_first_line(error), do=do) from error
-
-
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).splitlines()), type(error).__name__)
+    except (RuntimeError, TypeError, AssertionError) as error:  # a build of torch without CUDA fails an assertion
+        said: dict[str, Any] = {"where": "crosslign.encoder", "why": next(iter(str(error).splitlines()), type(error).__name__)}
+        if place is None:
+            raise InputError(f"unknown device {device!r}", do="Name it as torch does, such as cpu, cuda:0 or mps", **said) from error
+        raise ResourceError(f"no encoder can be put on {device}", do="Leave device out to use what is there", **said) from error
 
 
 @checked
@@ -155,10 +129,10 @@ def encoder(
     """Load an encoder.
 
     Args:
-        name: a base encoder of the catalog (`crosslign.names("encoders")`), fetched and prepared in the user's cache folder where it is not
-            there; or a folder: of a transformers or SentenceTransformer model, or a checkpoint of a trained system with its members.
+        name: of a base encoder of the catalog (`crosslign.names("encoders")`), which is prepared in the user's cache folder; or a folder of
+            a transformers or SentenceTransformer model, or a checkpoint of a trained system.
         device: torch's name of it; by default the first GPU (Apple's where CROSSLIGN_DEVICE asks for it), else the CPU.
-        readout: embedding settings, in the place of those that the catalog or the folder's modules say; of a folder with `pooling`, all.
+        readout: embedding settings over those of the catalog or of the folder's modules; with `pooling` a folder needs no modules.
         config: settings as `KEY=VALUE`, such as `scale=quick`.
 
     Raises:
@@ -166,34 +140,34 @@ def encoder(
         NetworkError: it cannot be fetched.
     """
     given = _settings(readout or {}, "readout")
-    if Path(name).is_dir():
-        folder = Path(name)
+    folder, name = Path(name), str(name)
+    if own_folder := folder.is_dir():
         inner = {path.name: path for path in folders_in(folder) if (path / "config.json").is_file()}
         members = {"main": folder} if (folder / "config.json").is_file() else inner
         if not members:
-            raise InputError("no encoder in this folder", where=str(folder), why="config.json is missing")
+            raise InputError("no encoder in this folder", where=name, why="config.json is missing")
         own = {} if "pooling" in given else read_modules(next(iter(members.values())))
     else:
-        project, name = _cached(config), str(name)
-        used = _at_scale(project, name)
+        project = _cached(config)
+        entry = _known("encoder", name, project.encoders, "crosslign.encoder")
+        used = encoder_at_scale(project, name) if project.stand_in else name  # of synthetic data the tiny one
         made(config, encoders=[used])
-        members, own = {"main": project.paths.encoder(used) / "main"}, readout_entry(project, project.encoders[name]["readout"])
+        members, own = {"main": project.paths.encoder(used) / "main"}, readout_entry(project, entry["readout"])
     model, settings = Model.load(members), {**own, **given}
-    if Path(name).is_dir():  # one of the catalog was examined when it was prepared
-        for lang, place in members.items():
-            examined(str(place), place, model.member(model.member_of(lang)), settings.get("prefix", ""))
-    return Encoder(str(name), _on(model, encoding_devices()[0] if device is None else device), settings)
+    for lang, place in members.items() if own_folder else ():  # one of the catalog was examined when it was prepared
+        examined(str(place), place, model.member(model.member_of(lang)), settings.get("prefix", ""))
+    return Encoder(name, _on(model, encoding_devices()[0] if device is None else device), settings)
 
 
 def _cached(config: Sequence[str]) -> Project:
-    return cached_project(_texts(config, "config"))
+    return cached_project(texts_of(config, "config"))
 
 
-def _at_scale(project: Project, name: str) -> str:
-    """Return the base encoder that takes part at this scale; of synthetic data the tiny one."""
-    if name not in project.encoders:
-        raise InputError(f"unknown encoder {name!r}", where="crosslign.encoder", why=nearest(name, list(project.encoders)))
-    return encoder_at_scale(project, name) if project.stand_in else name
+def _known(kind: str, name: str, entries: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+    """Return the entry of a name; raise an `InputError` with the nearest one where there is none."""
+    if name not in entries:
+        raise InputError(f"unknown {kind} {name!r}", where=where, why=nearest(name, list(entries)))
+    return dict(entries[name])
 
 
 def _encodes(encoder: Any) -> None:
@@ -207,7 +181,7 @@ def _encodes(encoder: Any) -> None:
 def mine(
     source: Sequence[str],
     target: Sequence[str],
-    encoder: Encodes | Encoder,
+    encoder: Encodes,
     *,
     k: Positive = 4,
     margin: Margin = "ratio",
@@ -220,7 +194,7 @@ def mine(
 
     Args:
         source, target: sentences.
-        encoder: an `Encoder`, or whatever has a method `encode` from a list of sentences to a matrix.
+        encoder: whatever has a method `encode` from a list of sentences to a matrix.
         k, margin, retrieval, threshold: as in an entry of `mine:` (config/README.md).
 
     Returns:
@@ -233,7 +207,7 @@ def mine(
     sides = []
     for name, sentences in (("source", source), ("target", target)):
         first: dict[str, int] = {}
-        for place, text in enumerate(_texts(sentences, name)):
+        for place, text in enumerate(texts_of(sentences, name)):
             if text.strip():
                 first.setdefault(text.strip(), place)
         if not first:
@@ -243,10 +217,10 @@ def mine(
     pairs = chosen_pairs(neighbours(left, right, k, device=all_devices()), margin, retrieval)
     if threshold is not None:
         pairs = pairs.take(pairs.scores >= threshold)
+    found = [(name, *side, at) for name, side, at in zip(("source", "target"), sides, (pairs.sources, pairs.targets), strict=True)]
     columns: dict[str, Any] = {"score": pairs.scores}
-    columns |= {name: places[at] for name, (_, places), at in zip(("source", "target"), sides, (pairs.sources, pairs.targets), strict=True)}
-    for name, (texts, _), at in zip(("source_text", "target_text"), sides, (pairs.sources, pairs.targets), strict=True):
-        columns[name] = [texts[row] for row in at.tolist()]
+    columns |= {name: places[at] for name, _, places, at in found}
+    columns |= {f"{name}_text": [texts[row] for row in at.tolist()] for name, texts, _, at in found}
     return pd.DataFrame(columns)
 
 
@@ -274,11 +248,11 @@ def margin_scores(source: np.ndarray, target: np.ndarray, *, k: Positive = 4, ma
 
 
 @checked
-def evaluate(encoder: Encodes | Encoder, tasks: Iterable[str], *, config: Sequence[str] = ()) -> pd.DataFrame:
+def evaluate(encoder: Encodes, tasks: Iterable[str], *, config: Sequence[str] = ()) -> pd.DataFrame:
     """Return the scores of an encoder on evaluations of the catalog, each with its 95 % interval.
 
     Args:
-        encoder: an `Encoder`, or whatever has a method `encode` from a list of sentences to a matrix.
+        encoder: whatever has a method `encode` from a list of sentences to a matrix.
         tasks: their ids (`crosslign.names("tasks")`); their data are fetched and built in the user's cache folder where they are not there.
         config: settings as `KEY=VALUE`, such as `scale=quick`.
 
@@ -290,30 +264,23 @@ def evaluate(encoder: Encodes | Encoder, tasks: Iterable[str], *, config: Sequen
         NetworkError: data cannot be fetched.
     """
     _encodes(encoder)
-    project, rows = _cached(config), []
-    entries = {task: _task(project, task) for task in _texts(tasks, "tasks")}
+    project = _cached(config)
+    entries = {task: _known("task", task, project.tasks, "crosslign.evaluate") for task in texts_of(tasks, "tasks")}
+    for task, entry in entries.items():
+        if entry["output"] == "logits":
+            do = "Name a task that scores sentence vectors"
+            raise InputError(f"{task} needs the logits of a classifier", where="crosslign.evaluate", do=do)
     made(config, corpora=sorted({corpus for entry in entries.values() for corpus in entry["texts"].values()}))
-    name = getattr(encoder, "name", type(encoder).__name__)
-    machine = Machine(all_devices(), torch.get_num_threads())
+    name, machine = getattr(encoder, "name", type(encoder).__name__), Machine(all_devices(), torch.get_num_threads())
+    records: list[dict[str, Any]] = []
     for task, entry in entries.items():
         sets = {role: Evaluation.read(graph.evaluation_paths(project, corpus)) for role, corpus in entry["texts"].items()}
         matrices = {role: _matrix(project, encoder, task, role, found) for role, found in sets.items()}
-        records = [asdict(record) for record, _ in score_with_resamples(task, entry, matrices, sets, machine=machine)]
-        rows += [{**row, "main": record["main"]} for record, row in zip(records, frames.rows_of(records, {"run_id": name}), strict=True)]
-    return frames.frame(rows, "main")
+        records += map(asdict, score(task, entry, matrices, sets, machine))
+    return frames.frame(frames.rows_of(records, {"run_id": name})).assign(main=[record["main"] for record in records])
 
 
-def _task(project: Project, task: str) -> Mapping[str, Any]:
-    if task not in project.tasks:
-        raise InputError(f"unknown task {task!r}", where="crosslign.evaluate", why=nearest(task, list(project.tasks)))
-    entry: Mapping[str, Any] = project.tasks[task]
-    if entry["output"] == "logits":
-        do = "Name a task that scores sentence vectors"
-        raise InputError(f"{task} needs the logits of a classifier", where="crosslign.evaluate", do=do)
-    return entry
-
-
-def _matrix(project: Project, encoder: Encodes | Encoder, task: str, role: str, evaluation: Evaluation) -> np.ndarray:
+def _matrix(project: Project, encoder: Encodes, task: str, role: str, evaluation: Evaluation) -> np.ndarray:
     """Return the vectors of one evaluation corpus, read with the length and the prefix that the task fixes for it."""
     _, texts, langs, pair_texts = text_columns(evaluation.texts, task)
     if not isinstance(encoder, Encoder):
@@ -353,46 +320,3 @@ def names(kind: str, *, config: Sequence[str] = ()) -> dict[str, str]:
         InputError: there is no such kind.
     """
     return dict(listed(_cached(config), kind))
-
-
-@checked
-def scores(files: str | Path | Iterable[str | Path]) -> pd.DataFrame:
-    """Return the long table of all scores: one row a record.
-
-    Args:
-        files: a score file, a folder of them, or several of both, such as `Path("results/laptop/scores").rglob("*.json")`; the lineage
-            beside them is passed over, and in a folder whatever is no JSON.
-
-    Returns:
-        run, checkpoint, evaluation, subset, metric, protocol, direction, readout (empty where there is none), seed (a base encoder has
-        none), value (a fraction; NaN where undefined), ci_low and ci_high (its 95 % interval), items, status, reason, note, score_file.
-
-    Raises:
-        InputError: a file is not there, is not a score file, or holds a score that its metric cannot have.
-    """
-    given = [files] if isinstance(files, str | Path) else files
-    several = list(given) if isinstance(given, Iterable) else [given]
-    if wrong := [one for one in several if not isinstance(one, str | Path)]:
-        why = f"its type is {type(wrong[0]).__name__}"
-        raise InputError("not a file, a folder or a list of files", where="crosslign.scores", why=why)
-    return frames.scores(map(Path, several))
-
-
-@checked
-def table(name: str, directory: str | Path = ".", configfile: str | Path | None = None, config: Iterable[str] = ()) -> pd.DataFrame:
-    """Return a table of a project as it stands in its results: a row a system, a column an evaluation, averages from unrounded values.
-
-    Args:
-        name: id of the table.
-        directory: the project's folder.
-        configfile: configuration file to lay over its own, as Snakemake takes it.
-        config: `KEY=VALUE` that override its keys, as Snakemake takes them.
-
-    Returns:
-        float64, fractions (the printed table multiplies them by 100, unless it says otherwise); NaN where nothing of ours is.
-
-    Raises:
-        InputError: no project there, no such table, or a score file is missing; names it, and the target to run.
-    """
-    file = None if configfile is None else Path(configfile)
-    return frames.table(project_at(Path(directory), _texts(config, "config"), file), name)

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import shlex
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
 from pathlib import Path
 
-from crosslign.config.load import project_in
+from crosslign.config.load import project_at, project_in
 from crosslign.config.project import Project
-from crosslign.config.settings import own_file
-from crosslign.errors import InputError
 
 
 def project_arguments(parser: ArgumentParser) -> None:
@@ -18,24 +15,6 @@ def project_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--directory", type=Path, default=Path.cwd(), help="the project's folder (default: here)")
     parser.add_argument("--configfile", type=Path, help="configuration file that overrides config/config.yaml, as for Snakemake")
     parser.add_argument("--config", nargs="*", default=[], metavar="KEY=VALUE", help="override configuration keys, as for Snakemake")
-
-
-def project_at(directory: Path, config: Sequence[str], configfile: Path | None) -> Project:
-    """Load the project of a folder, as the workflow does.
-
-    Args:
-        directory: its folder.
-        config: `KEY=VALUE`, as for Snakemake.
-        configfile: a file that overrides its configuration, or None.
-
-    Raises:
-        InputError: no configuration there, or a wrong one.
-    """
-    file = own_file(directory, directory)
-    if not file.exists():
-        do = "Run it in a checkout of crosslign, or give its folder: --directory"
-        raise InputError("no project here", where=str(file), why="the command needs a project's configuration", do=do)
-    return project_in(directory, config, configfile)
 
 
 def read_project(args: Namespace, needed: bool = True) -> Project:

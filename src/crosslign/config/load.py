@@ -274,3 +274,21 @@ def project_in(folder: Path, overrides: Sequence[str] = (), configfile: Path | N
     if folder.resolve() != Path.cwd():
         settings["results"] = str(folder / settings["results"])
     return load_project(folder, settings, checks=checks)
+
+
+def project_at(directory: Path, config: Sequence[str], configfile: Path | None) -> Project:
+    """Load the project of a folder, as the workflow does.
+
+    Args:
+        directory: its folder.
+        config: `KEY=VALUE`, as for Snakemake.
+        configfile: a file that overrides its configuration, or None.
+
+    Raises:
+        InputError: no configuration there, or a wrong one.
+    """
+    file = own_file(directory, directory)
+    if not file.exists():
+        do = "Run it in a checkout of crosslign, or give its folder: --directory"
+        raise InputError("no project here", where=str(file), why="the command needs a project's configuration", do=do)
+    return project_in(directory, config, configfile)

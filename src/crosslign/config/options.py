@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any, ParamSpec, TypeVar
 
@@ -20,6 +21,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 _FITTING: set[tuple[Declared, str]] = set()
 """Options that were found to be right: entries by the thousand share a few hundred."""
+HALF = re.compile("[\ud800-\udfff]")
+"""Half a character of UTF-16, which no tokenizer takes."""
 
 
 @functools.cache
@@ -117,6 +120,23 @@ def checked(function: Callable[P, T]) -> Callable[P, T]:
         return function(*given, **named)
 
     return call
+
+
+def texts_of(given: Iterable[str], where: str) -> list[str]:
+    """Return texts that a program gives as a list.
+
+    Raises:
+        InputError: it is one text, or something else than texts, which are Unicode with no half of a character of UTF-16.
+    """
+    if isinstance(given, str | bytes):  # a list of its letters
+        raise InputError("found one text, expected a list of texts", where=where, do="Put it into brackets")
+    if not isinstance(given, Iterable) or isinstance(given, Mapping) or hasattr(given, "columns"):  # whose names would be the texts
+        raise InputError("not a list of texts", where=where, why=f"its type is {type(given).__name__}")
+    texts = list(given)
+    for at, text in enumerate(texts):
+        if not isinstance(text, str) or (not text.isascii() and HALF.search(text)):
+            raise InputError(f"item {at} is not text", where=where, why=f"found {text!r:.80}", do="Give Unicode strings")
+    return texts
 
 
 def check_readout(settings: Mapping[str, Any], where: str) -> None:

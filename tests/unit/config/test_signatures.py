@@ -114,5 +114,5 @@ def test_of_a_function_that_programs_call_all_arguments_are_known_that_a_file_co
     assert found == {"k": {"type": "integer", "minimum": 1}, "threshold": {"type": "number"}} | {
         name: {"enum": list(choices)} for name, choices in (("margin", MARGINS), ("retrieval", RETRIEVALS))
     }
-    assert arguments_of("crosslign.in_python", "table") == {name: {"type": "string"} for name in ("name", "directory", "configfile")}
+    assert arguments_of("crosslign.reporting.frames", "table") == {name: {"type": "string"} for name in ("name", "directory", "configfile")}
     assert not arguments_of("crosslign.in_python", "Encoder.encode")  # texts, and a language or one for each
