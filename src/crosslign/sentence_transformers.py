@@ -105,7 +105,8 @@ class _Copy(nn.Module):
 
     def copied(self) -> _Copy:
         if any(parameter.element_size() < 4 for parameter in self.parameters()):
-            why, do = "in half precision a moving average stands still", "Load the model in float32, and set bf16=True in the arguments"
+            why = "in half precision a moving average stands still"
+            do = "Load the model in float32, and set bf16=True in the trainer's arguments"
             raise InputError("momentum copies need weights in float32", where="model", why=why, do=do)
         return _Copy(copy.deepcopy(self.transformer))
 
@@ -152,12 +153,9 @@ class ObjectiveLoss(nn.Module):
         seed: int = 42,
     ) -> None:
         super().__init__()
-        if isinstance(model, Mapping | list | tuple):
-            why = "the published MoCo-BERT has one encoder for each language"
-            do = "Train one model, or train the published method with a recipe of this project"
-            raise InputError("only one encoder can be trained here", where="model", why=why, do=do)
         if not isinstance(model, SentenceTransformer):
-            raise InputError("not a SentenceTransformer", where="model", why=f"found {type(model).__name__}")
+            do = "Train the published MoCo-BERT, which has one encoder for each language, with a recipe of this project"
+            raise InputError("not a SentenceTransformer", where="model", why=f"found {type(model).__name__}", do=do)
         self.model, self.langs, self.seed, self.step, self._begun = model, dict(langs or {}), seed, 0, False
         entries = list(terms) if isinstance(terms, Iterable) and not isinstance(terms, Mapping) else [terms]
         if not entries:

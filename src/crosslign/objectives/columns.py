@@ -49,10 +49,12 @@ def batch_of(
         raise _unread(names[rest], "rows have two sides, one negative", do)
     members = [[at for at in plain if texts[at][row]] for row in range(rows)]
     for row, own in enumerate(members):
-        if len(own) < (2 if groups else len(plain)):
-            what = "a group needs at least two sentences" if groups else "a sentence is missing"
+        where = f"row {row} of the batch"
+        if groups and len(own) < 2:
             why = "its other cells are empty" if len(plain) > 1 else "the data set has one column of sentences"
-            raise InputError(what, where=f"row {row} of the batch", why=why)
+            raise InputError("a group needs at least two sentences", where=where, why=why)
+        if empty := [] if groups else [names[at] for at in plain if at not in own]:
+            raise InputError("a sentence is missing", where=where, why=f"the cell of the column {empty[0]!r} is empty")
     columns: dict[str, Any] = {}
     if groups and len(plain) > 2:
         columns["texts"] = [[texts[at][row] for at in own] for row, own in enumerate(members)]
