@@ -161,8 +161,8 @@ def require_tokenizer(folder: Path, tokenizer: Any, config: Any) -> None:
     """Refuse a tokenizer that is empty, or of other weights than these.
 
     Raises:
-        InputError: little more than special tokens, less than half of the embeddings' rows, or no special tokens around a text where
-            the encoder was trained with them.
+        InputError: little more than special tokens, less than half of the embeddings' rows, a piece that has none of them, or no special
+            tokens around a text where the encoder was trained with them.
     """
     size, rows, kind = len(tokenizer), int(getattr(config, "vocab_size", 0) or 0), config.model_type
     special = len(set(tokenizer.all_special_ids))
@@ -171,6 +171,11 @@ def require_tokenizer(folder: Path, tokenizer: Any, config: Any) -> None:
         raise InputError("the encoder's tokenizer is empty", where=str(folder), why=why, do=WHOLE)
     if 2 * size < rows:
         why = f"it has {number_of(size, 'token')}, the embeddings have {number_of(rows, 'row')}"
+        raise InputError("the tokenizer belongs to other weights", where=str(folder), why=why, do=WHOLE)
+    added = tokenizer.get_added_vocab()  # which a text seldom holds: doubts tell of them
+    number, piece = max((number, piece) for piece, number in tokenizer.get_vocab().items() if piece not in added)
+    if rows and number >= rows:
+        why = f"its piece {piece!r} has the number {number}, the embeddings have {number_of(rows, 'row')}"
         raise InputError("the tokenizer belongs to other weights", where=str(folder), why=why, do=WHOLE)
     if kind in BERT_KIN | ROBERTA_POSITIONS and not tokenizer.num_special_tokens_to_add():
         why = f"encoders of kind {kind} are trained with a first and a last special token"

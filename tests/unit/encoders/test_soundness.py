@@ -55,6 +55,16 @@ def _only_special_tokens(folder):
     (folder / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n", encoding="utf-8")
 
 
+def _a_piece_beyond_the_embeddings(folder):
+    """As many pieces as rows, but one is numbered as in a larger vocabulary."""
+
+    def renumber(content):
+        pieces = content["model"]["vocab"]
+        pieces[max(pieces, key=pieces.get)] = 100000
+
+    _edit(folder / "tokenizer.json", renumber)
+
+
 def _tokenizer_of_other_weights(folder):
     _remove(folder, "tokenizer.json")
     pieces = (folder / "vocab.txt").read_text(encoding="utf-8").split("\n")
@@ -159,6 +169,10 @@ REFUSED = [
     (_without_vocabulary, "the encoder has no tokenizer"),
     (_only_special_tokens, "the encoder's tokenizer is empty; 5 tokens, 5 of them special"),
     (_tokenizer_of_other_weights, "the tokenizer belongs to other weights"),
+    (
+        _a_piece_beyond_the_embeddings,
+        "the tokenizer belongs to other weights; its piece '.+' has the number 100,?000, the embeddings have ",
+    ),
     (_bare_texts, "the tokenizer adds no special tokens to a text"),
     (_fewer_blocks, r"weights would be left out.* encoder\.layer\.1\."),
     (_no_blocks, "the config has no blocks; num_hidden_layers is 0"),
