@@ -1,10 +1,10 @@
 """Rows a second and peak memory of large corpora of which a sample is drawn, by one job and by two, and what that makes of real ones.
 
 Real sentences of the mirror, four in a line, copies behind numbers, packed as publishers pack them (CC-100 in xz, both sides of a bitext in
-gz, Wikipedia in Parquet), go through the catalog's filters but `language_id`, which sees the rows alone that can still be drawn. Each step
-runs in a process of its own, one thread: reading alone; the whole corpus in one job; one of two jobs; the job that draws from both. The
-last columns extrapolate by bytes of text: hours of processor of one job, and of the longest of eight. Prints a table in Markdown, and
-checks that both ways give the same bytes.
+gz), go through the catalog's filters but `language_id`, which sees the rows alone that can still be drawn. Wikipedia's are its own
+sentences, as many as `--rows`, in articles of drawn length, in Parquet. Each step runs in a process of its own, one thread: reading alone;
+the whole corpus in one job; unless `--alone` one of two jobs, and the job that draws from both. The last columns extrapolate by bytes of
+text: hours of processor of one job, and of the longest of eight. Prints a table in Markdown, and checks that both ways give the same bytes.
 
     python benchmarks/corpus_shares.py --rows 2000000 10000000
 """
@@ -24,6 +24,7 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from _common import ROOT, Cost, machine, measured, official_files, parser, versions
@@ -70,27 +71,44 @@ def lines(rows: int, side: int) -> Iterator[list[str]]:
         yield [f"{start + n} {line}" for n, line in enumerate(islice(real, min(PIECE, rows - start)))]
 
 
+def articles(rows: int) -> Iterator[list[str]]:
+    """Yield articles, each a list of its sentences, no two alike: half of them have up to ten, one in six thirty or more."""
+    real = cycle((official_files("wiki-en") / "wiki-en" / "wiki1m_for_simcse.txt").read_text("utf-8").splitlines())
+    draw, written = np.random.default_rng(1), 0
+    while written < rows:
+        size = min(rows - written, 4_000, 1 + int(draw.lognormal(np.log(10), 1.1)))
+        yield [f"{written + n} {sentence.strip()}" for n, sentence in enumerate(islice(real, size))]
+        written += size
+
+
+def write_articles(path: Path, rows: int) -> int:
+    """Write articles as the hub has them, a thousand a row group; return the bytes of their text."""
+    text = 0
+    with pq.ParquetWriter(path, ARTICLES) as file:
+        found = articles(rows)
+        while group := list(islice(found, 1_000)):
+            texts = ["\n\n".join(" ".join(one[start : start + LINE]) for start in range(0, len(one), LINE)) for one in group]
+            text += sum(len(article.encode()) for article in texts)
+            file.write_table(pa.Table.from_pydict({"id": [one[0].partition(" ")[0] for one in group], "text": texts}, schema=ARTICLES))
+    return text
+
+
 def opened(path: Path) -> Any:
-    """Open a file of lines, or of articles, packed as its name says."""
-    if path.suffix == ".parquet":
-        return pq.ParquetWriter(path, ARTICLES)
+    """Open a file of lines, packed as its name says."""
     return gzip.open(path, "wb", 1) if path.suffix == ".gz" else lzma.open(path, "wb", preset=0)
 
 
 def write(folder: Path, case: Case, rows: int) -> int:
     """Write the files of a case; return the bytes of their text."""
+    if case.files[0].endswith(".parquet"):
+        return write_articles(folder / case.files[0], rows)
     text = 0
     for side, name in enumerate(case.files):
         with opened(folder / name) as file:
             for piece in lines(rows, side):
                 joined = "\n".join(piece).encode() + b"\n"
                 text += len(joined)
-                if name.endswith(".parquet"):
-                    articles = ["\n\n".join(piece[start : start + 20]) for start in range(0, len(piece), 20)]
-                    named = [article.partition(" ")[0] for article in articles]
-                    file.write_table(pa.Table.from_pydict({"id": named, "text": articles}, schema=ARTICLES))
-                else:
-                    file.write(joined)
+                file.write(joined)
     return text
 
 
@@ -133,20 +151,20 @@ def cost_of(folder: Path, name: str, step: str) -> Cost:
     return measured([sys.executable, __file__, "--run", str(folder), name, step], OMP_NUM_THREADS="1", TQDM_DISABLE="1")
 
 
-def measure(folder: Path, name: str, rows: int) -> str:
+def measure(folder: Path, name: str, rows: int, steps: tuple[str, ...]) -> str:
     """Return a row of the table."""
     case = CASES[name]
     text = write(folder, case, rows)
-    found = {step: cost_of(folder, name, step) for step in ("read", "1", "2", "joined", "whole")}
+    found = {step: cost_of(folder, name, step) for step in ("read", *steps, "whole")}
     read = int((folder / "rows").read_text())
-    assert (folder / "joined").read_bytes() == (folder / "whole").read_bytes()
+    assert not steps or (folder / "joined").read_bytes() == (folder / "whole").read_bytes()
     seconds = {step: cost.processor for step, cost in found.items()}
     hours = case.text_gb * 1e9 / text / 3600
     share = seconds["read"] + (seconds["whole"] - seconds["read"]) / MANY
     figures = (
         name, f"{read:,}", f"{text / 1e9:.2f}", f"{read / seconds['read']:,.0f}", f"{read / seconds['whole']:,.0f}",
-        f"{seconds['1']:.0f}, {seconds['2']:.0f}, {seconds['joined']:.0f}", f"{found['whole'].memory:.0f}",
-        f"{max(found[step].memory for step in ('1', '2', 'joined')):.0f}", f"{seconds['whole'] * hours:.1f}", f"{share * hours:.1f}",
+        ", ".join(f"{seconds[step]:.0f}" for step in steps), f"{found['whole'].memory:.0f}",
+        f"{max(found[step].memory for step in steps):.0f}" if steps else "", f"{seconds['whole'] * hours:.1f}", f"{share * hours:.1f}",
     )  # fmt: skip
     return f"| {' | '.join(figures)} |"
 
@@ -155,6 +173,7 @@ def main() -> None:
     """Measure every case at every size."""
     command = parser(__doc__)
     command.add_argument("--rows", type=int, nargs="+", default=[2_000_000])
+    command.add_argument("--alone", action="store_true", help="one job only")
     command.add_argument("--cases", nargs="+", choices=sorted(CASES), default=list(CASES))
     command.add_argument("--run", nargs=3, metavar=("FOLDER", "CASE", "STEP"), help=argparse.SUPPRESS)
     args = command.parse_args()
@@ -167,7 +186,7 @@ def main() -> None:
         for name in args.cases:
             folder = Path(tempfile.mkdtemp(prefix="crosslign-corpus-shares-"))
             try:
-                print(measure(folder, name, rows), flush=True)
+                print(measure(folder, name, rows, () if args.alone else ("1", "2", "joined")), flush=True)
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
 
