@@ -90,7 +90,7 @@ def test_every_package_that_is_imported_is_declared_pinned_and_explained():
     declared = {re.match(r"[\w.-]+", line)[0] for line in project["dependencies"]}
     extra = {re.match(r"[\w.-]+", line)[0] for lines in project["optional-dependencies"].values() for line in lines}
     provided = {name: {found.lower().replace("_", "-") for found in by} for name, by in packages_distributions().items()}
-    missing = {name for name in imported("src") - {"fasttext", "heliport", "triton"} if not provided[name] & (declared | extra)}
+    missing = {name for name in imported("src") - {"heliport", "triton"} if not provided[name] & (declared | extra)}
     assert not missing
     pinned = {line.split("==")[0].lower().replace("_", "-") for line in (ROOT / "envs" / "requirements.lock").read_text().splitlines()}
     assert declared <= pinned

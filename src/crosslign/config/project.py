@@ -47,7 +47,8 @@ def without_models(entry: Mapping[str, Any], sources: Container[str]) -> Mapping
         return entry
 
     def own(options: Mapping[str, Any] | None) -> dict[str, Any]:
-        return {key: value for key, value in (options or {}).items() if key != "model" or value not in sources}
+        given = dict(options or {})
+        return {key: value for key, value in given.items() if not key.startswith("model")} if given.get("model") in sources else given
 
     return {**entry, "filters": [{rule: own(options) for rule, options in step.items()} for step in entry["filters"]]}
 

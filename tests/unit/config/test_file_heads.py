@@ -11,7 +11,8 @@ from crosslign.config.data_plan import data_plan
 from crosslign.config.file_heads import head_bytes, with_heads
 from crosslign.config.graph import corpus_references
 from crosslign.config.load import load_project
-from crosslign.config.project import without_models
+from crosslign.config.loads import drawn_first, filters_of
+from crosslign.config.project import filter_models, without_models
 from crosslign.config.resources import file_priority, job_need
 from crosslign.config.targets import tables_of
 from crosslign.errors import InputError
@@ -102,14 +103,18 @@ def test_small_files_come_first():
     assert 1 >= sizes[0] > sizes[1] > sizes[2] > 0
 
 
-def test_a_model_of_a_filter_is_fetched_and_read_by_its_source():
+def test_the_web_s_bitext_is_judged_by_a_model_that_its_source_brings():
     paper = project("paper")
-    filters = [{"length": {}}, {"language_id": {"model": "lid176"}}]
-    corpora = {**paper.corpora, "cc100_sw": {**paper.corpora["cc100_sw"], "filters": filters}}
-    changed = replace(paper, corpora=corpora)
-    files = {(need.source, need.file) for need in data_plan(changed, ["cc100_sw"])}
-    assert files == {("cc100", "head300MB-sw.txt.xz"), ("lid176", "lid.176.ftz")}
-    assert corpus_references(changed, "cc100_sw") == {"lid176": paper.paths.download("lid176", "lid.176.ftz")}
+    files = {(need.source, need.file) for need in data_plan(paper, ["ccmatrix_en-sw"])}
+    assert files == {("opus_ccmatrix", "en-sw.txt.zip"), ("lid176", "lid.176.ftz")}
+    assert corpus_references(paper, "ccmatrix_en-sw") == {"lid176": paper.paths.download("lid176", "lid.176.ftz")}
+
+
+def test_languages_are_identified_in_rows_that_can_still_be_drawn():
+    paper = project("paper")
+    judged = [name for name, entry in paper.corpora.items() if "language_id" in filters_of(paper, name) and "sample" in entry]
+    assert {"ccmatrix_en-de", "ccaligned_en-sw", "multiun_en-zh"} <= set(judged)
+    assert all(drawn_first(paper, name) for name in judged)
 
 
 def test_each_process_has_memory_for_a_large_model():
@@ -124,6 +129,9 @@ def test_each_process_has_memory_for_a_large_model():
 
 
 def test_synthetic_data_are_judged_by_the_packaged_detector():
+    quick = project("quick")
+    assert not any(filter_models(entry, quick.sources) for entry in quick.corpora.values())
+    assert {"language_id": {"min_confidence": 0.5}} in quick.corpora["ccmatrix_en-sw"]["filters"]
     own = {"kind": "mono", "filters": [{"language_id": {"model": "/my/lid.ftz", "min_confidence": 0.2}}]}
     named = {"kind": "mono", "filters": [{"length": None}, {"language_id": {"model": "lid176", "min_confidence": 0.2}}]}
     assert without_models(own, {"lid176": {}}) == own

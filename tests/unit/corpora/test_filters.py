@@ -238,9 +238,27 @@ def test_language_id_by_a_fasttext_model(tmp_path, monkeypatch):
     table = pa.table({"id": ["1", "2"], "lang": ["en", "en"], "text": ["Good day", "Guten Tag"]})
     assert [batch["id"].to_pylist() for batch in by_source.apply([table])] == [["1"]]
     assert make("language_id", model=str(tmp_path / "lid.ftz"), min_confidence=0.3).keep(sides(("Guten Tag", "de"))).tolist() == [True]
-    monkeypatch.setitem(sys.modules, "fasttext", None)
-    with pytest.raises(InputError, match="pip install fasttext-predict"):
-        make("language_id", model=str(tmp_path / "lid.ftz"))
+
+
+def test_the_packaged_detector_judges_the_languages_that_a_model_does_not(tmp_path, monkeypatch):
+    asked = []
+
+    class Model:
+        def predict(self, text, k, threshold=0.0):
+            asked.append(text)
+            return (("__label__en", "__label__de", "__label__sw"), (0.9, 0.0, 0.0)) if k == -1 else (("__label__en",), (0.9,))
+
+    monkeypatch.setitem(sys.modules, "fasttext", SimpleNamespace(load_model=lambda path: Model()))
+    (tmp_path / "lid.ftz").touch()
+    english, swahili = "The children are playing in the garden.", "Watoto wanacheza nje katika bustani nyuma ya nyumba."
+    setting = Setting(("en", "swh"))
+    rule = FILTERS.get("language_id")(setting, model=str(tmp_path / "lid.ftz"), model_langs=["en-GB", "de"])
+    asked.clear()
+    rows = [(english, "en", swahili, "swh"), (english, "en", english, "swh"), (english, "de"), (swahili, "xx"), (None, "en")]
+    assert rule.keep(sides(*rows)).tolist() == [True, False, False, True, True]
+    assert asked == [english] * 3
+    with pytest.raises(InputError, match="no model judges these languages"):
+        FILTERS.get("language_id")(setting, model_langs=["en"])
 
 
 @pytest.mark.parametrize(

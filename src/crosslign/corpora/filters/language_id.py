@@ -35,9 +35,10 @@ class LanguageId(Filter):
         among: languages to choose between instead.
         low_accuracy: use the faster model of trigrams alone.
         model: a fastText model that decides instead, among all its languages: its path, or the source of the catalog that has it
-            (`lid176`; `glotlid`, of 2,102 labels), which is not asked for where synthetic data is written; needs the package
-            `fasttext-predict`. As in OpusFilter, the first label must be the declared language. `heliport` is that package's own (220
-            languages, in the package; `pip install heliport`), which is sure or says nothing.
+            (`lid176`; `glotlid`, of 2,102 labels), which is not asked for where synthetic data is written. As in OpusFilter, the
+            first label must be the declared language. `heliport` is that package's own (220 languages, in the package;
+            `pip install heliport`), which is sure or says nothing.
+        model_langs: languages whose sentences the model judges, lingua those of all others; left out, it judges all.
 
     Raises:
         InputError: lingua knows fewer than two of the languages named by `among`; the model or its package is not there.
@@ -51,15 +52,21 @@ class LanguageId(Filter):
         among: Langs | None = None,
         low_accuracy: bool = False,
         model: str | None = None,
+        model_langs: Langs | None = None,
     ) -> None:
         super().__init__(setting)
         self.min_confidence = min_confidence
-        if model == HELIPORT:
-            self._identify = _heliport(setting.where)
-        elif model:
-            self._identify = _fasttext(Path(model), setting.where)
-        else:
-            self._identify = _lingua(_choice(setting, among), low_accuracy)
+        if model_langs is not None and not model:
+            do = "Name a `model`, or remove `model_langs`"
+            raise InputError(
+                "no model judges these languages", where=f"{setting.where}: language_id", why=f"model_langs: {model_langs}", do=do
+            )
+        own = None if model_langs is None else {normalise(lang) for lang in model_langs}
+        self._judges: list[tuple[_Identifier, Collection[str] | None]] = []
+        if model:
+            self._judges += [(_heliport(setting.where) if model == HELIPORT else _fasttext(Path(model), setting.where), own)]
+        if not model or own is not None:
+            self._judges += [(_lingua(_choice(setting, among), low_accuracy), None)]
 
     def keep(self, batch: Sides) -> Mask:
         """Return which rows are in the languages that they are declared to be in."""
@@ -71,11 +78,14 @@ class LanguageId(Filter):
 
     def score(self, texts: Sequence[str | None], langs: Sequence[str | None]) -> NDArray[np.float64]:
         """Return how probable the declared language of each text is; -1 where another is more so, NaN where nothing is known."""
-        codes: dict[str | None, str] = {lang: self._identify.code(lang) for lang in set(langs) if lang is not None}
-        asked = [row for row, lang in enumerate(langs) if codes.get(lang) in self._identify.languages and texts[row]]
-        scores = np.full(len(texts), np.nan)
-        for row, (best, confidence) in zip(asked, self._identify([str(texts[row]) for row in asked]), strict=True):
-            scores[row] = confidence if best == codes[langs[row]] else -1.0
+        scores, left = np.full(len(texts), np.nan), {lang for lang in langs if lang is not None}
+        for identify, own in self._judges:
+            mine = left if own is None else {lang for lang in left if normalise(lang) in own}
+            codes: dict[str | None, str] = {lang: identify.code(lang) for lang in mine}
+            asked = [row for row, lang in enumerate(langs) if codes.get(lang) in identify.languages and texts[row]]
+            for row, (best, confidence) in zip(asked, identify([str(texts[row]) for row in asked]), strict=True):
+                scores[row] = confidence if best == codes[langs[row]] else -1.0
+            left = left - mine
         return scores
 
 
@@ -127,10 +137,8 @@ def _lingua(languages: Sequence[str], low_accuracy: bool) -> _Identifier:
 
 
 def _fasttext(path: Path, where: str) -> _Identifier:
-    try:
-        import fasttext
-    except ImportError as error:
-        raise InputError("fastText is not installed", where=f"{where}: language_id", do="pip install fasttext-predict") from error
+    import fasttext
+
     if not path.is_file():
         advice = "Download fastText's lid.176.ftz or lid.176.bin, or remove `model`"
         raise InputError("the fastText model is missing", where=f"{where}: language_id", why=str(path), do=advice)
