@@ -205,6 +205,13 @@ def test_language_id_of_a_corpus_of_one_language():
     assert rule.keep(sides((german, "en"), ("The children are playing behind the house.", "en"))).tolist() == [False, True]
 
 
+@pytest.mark.parametrize("lang", ["no", "nb", "no-NO"])
+def test_language_id_knows_norwegian_by_either_code(lang):
+    rule = FILTERS.get("language_id")(Setting(("en", lang)))
+    rows = [("Barna leker i hagen bak huset.", lang), ("The children are playing behind the house.", lang)]
+    assert rule.keep(sides(*rows)).tolist() == [True, False]
+
+
 def test_punctuation_is_a_map():
     step = make("punctuation")
     assert isinstance(step, TextMap)

@@ -18,7 +18,7 @@ from crosslign.files import read_rows
 from crosslign.options import Gt, Ids, Lt
 
 
-@FILTERS.register(version=1)
+@FILTERS.register(version=2)
 class AsClean(Filter):
     """Keep rows within the thresholds of a clean sample of the same languages: of each measure the share `keep` of the sample stays.
 

@@ -22,7 +22,7 @@ ONE_OF = dict.fromkeys(("bs", "hr", "sh", "sr"), "hbs")
 """Languages that heliport does not tell from each other, and what it calls them."""
 
 
-@FILTERS.register(version=1)
+@FILTERS.register(version=2)
 class LanguageId(Filter):
     """Keep sentences whose declared language is the most probable one, with more than `min_confidence`.
 
@@ -102,7 +102,7 @@ class _Identifier:
         self,
         languages: Collection[str],
         identify: Callable[[list[str]], Iterable[tuple[str, float]]],
-        code: Callable[[str], str] = normalise,
+        code: Callable[[str], str],
     ) -> None:
         self.languages = frozenset(languages)
         self._identify = identify
@@ -115,7 +115,7 @@ class _Identifier:
 def _choice(setting: Setting, among: Sequence[str] | None) -> list[str]:
     """Return the languages between which lingua chooses."""
     known = _lingua_languages()
-    languages = {normalise(lang) for lang in among or setting.langs} & set(known)
+    languages = {_lingua_code(lang) for lang in among or setting.langs} & set(known)
     if len(languages) < 2 and among:
         raise InputError(
             "language_id needs two or more languages to choose from",
@@ -133,7 +133,7 @@ def _lingua(languages: Sequence[str], low_accuracy: bool) -> _Identifier:
         for values in detector.compute_language_confidence_values_in_parallel(texts):
             yield values[0].language.iso_code_639_1.name.lower(), values[0].value
 
-    return _Identifier(languages, identify)
+    return _Identifier(languages, identify, _lingua_code)
 
 
 def _fasttext(path: Path, where: str) -> _Identifier:
@@ -170,6 +170,11 @@ def _heliport(where: str) -> _Identifier:
 
     known = files("heliport").joinpath("confidenceThresholds").read_text("utf-8")
     return _Identifier({code(f"{line.split()[0]}_") for line in known.splitlines()}, identify, code)
+
+
+def _lingua_code(lang: str) -> str:
+    found = normalise(lang)
+    return "nb" if found == "no" else found  # its Norwegian is Bokmål, as that of most corpora
 
 
 def _lingua_languages() -> dict[str, Any]:
