@@ -27,6 +27,7 @@ from crosslign.corpora.sampling import Draw, priorities
 from crosslign.errors import InputError
 from crosslign.files import iter_rows, write_batches
 from crosslign.files.rows import SCHEMAS
+from crosslign.files.temporary import temporary_folder
 
 log = logging.getLogger(__name__)
 SEED = 42
@@ -201,7 +202,7 @@ def _check_ids(path: Path, name: str) -> None:
     if _ascend(path):
         return
     seen, advice = KeySet(), "Give the reader's files distinct names"
-    with tempfile.TemporaryDirectory(prefix="crosslign-ids-") as folder:
+    with temporary_folder("crosslign-ids-") as folder:
         later = dedup.KeysOnDisk(Path(folder))
         for batch in iter_rows(path, ["id"]):
             keys = digests(batch["id"])

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from io import StringIO
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import unquote
 
@@ -30,6 +29,7 @@ from crosslign.errors import InputError
 from crosslign.files import atomic_folder, atomic_path, read_json
 from crosslign.files.atomic import require_replaceable
 from crosslign.files.lineage import AGAIN, as_written, lineage_path, read_lineage
+from crosslign.files.temporary import temporary_folder
 from crosslign.files.text import LARGEST
 from crosslign.paths import CATALOG, PUBLISHED, TABLE_FORMATS, origin_files, printed_path, resamples_path
 from crosslign.provenance.artefact_states import require_whole
@@ -378,7 +378,7 @@ def _write(project: Project, table: str, files: Sequence[Path], out: Path, optio
         with atomic_folder(out) as folder:
             _crate(run).write(folder)
             return sum(path.is_file() for path in folder.rglob("*"))
-    with TemporaryDirectory() as name, atomic_path(out) as temporary:
+    with atomic_path(out) as temporary, temporary_folder("crosslign-crate-") as name:
         _crate(run).write(name)
         _zip(Path(name), temporary)
         return sum(path.is_file() for path in Path(name).rglob("*"))

@@ -3,11 +3,14 @@
 import errno
 import os
 import platform
+import re
 import subprocess
 import tempfile
+from pathlib import Path
 
 import pytest
 
+import crosslign
 from crosslign.errors import ResourceError
 from crosslign.files.atomic import atomic_path
 from crosslign.files.temporary import NoTemporaryRoomError, temporary_folder
@@ -38,6 +41,15 @@ def test_a_full_tmpdir_is_told_with_its_machine_and_not_as_the_results_disk(smal
     assert "TMPDIR" in str(caught.value)
     assert not list(small.iterdir())
     assert not (tmp_path / "result").exists()
+
+
+def test_everything_that_grows_in_tmpdir_says_so_where_that_is_full():
+    """A full TMPDIR would else be told as a full disk of the results."""
+    small = {"views/translators/provided.py", "cli/commands/rehearse.py", "corpora/stand_ins/bible_wheel.py", "corpora/soundness.py"}
+    small |= {"corpora/sources/opus.py", "files/temporary.py"}
+    source = Path(crosslign.__file__).parent
+    made = re.compile(r"TemporaryDirectory\((?!dir=)")
+    assert {path.relative_to(source).as_posix() for path in source.rglob("*.py") if made.search(path.read_text(encoding="utf-8"))} == small
 
 
 def test_a_full_results_disk_is_still_told_as_such(tmp_path):

