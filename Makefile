@@ -69,9 +69,9 @@ docs: $(VENV)/.installed
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "The site: site/index.html"
 
-# Two at once, one process each: together they take two cores. Their output comes when each is done. The longest begin.
+# Three at once, one process each: on two cores, since each waits for a third of its time. Their output comes when each is done. The longest begin.
 test: $(VENV)/.installed
-	@$(MAKE) --no-print-directory -j 2 $(SYNC) test-unit test-workflow test-faults-short test-gpu
+	@$(MAKE) --no-print-directory -j 3 $(SYNC) test-unit test-workflow test-faults-short test-gpu
 
 # Whatever one part waits for, another computes meanwhile. The longest begin; a part that fails does not stop the others.
 # The tests of the cluster, beside others, are given more time before they call something late.
@@ -81,7 +81,7 @@ test-all: $(VENV)/.installed
 
 # What CI runs, within 45 minutes on two slow cores: all of it but what takes longest. The types are checked beside the tests, and tell first.
 test-ci: $(VENV)/.installed
-	@CROSSLIGN_PATIENCE=3 $(MAKE) --no-print-directory -j 2 -k $(SYNC) lint test-unit test-workflow test-cluster-short test-faults-short test-deploy-short soak-short test-gpu
+	@CROSSLIGN_PATIENCE=3 $(MAKE) --no-print-directory -j 3 -k $(SYNC) lint test-unit test-workflow test-cluster-short test-faults-short test-deploy-short soak-short test-gpu
 
 # They hold the bytes of a CPU: a GPU is hidden from them.
 test-unit: test-unit-data test-unit-methods
