@@ -86,6 +86,12 @@ def test_results_of_another_project_are_not_compared_with_files_of_this_one(made
     assert main(["verify", str(elsewhere / "quick")]) == 0
 
 
+def test_a_folder_that_is_a_link_to_itself_has_no_results(made, capsys):
+    Path("loop").symlink_to("loop")
+    assert main(["verify", "loop"]) == 2
+    assert "no results here" in capsys.readouterr().err
+
+
 def test_what_is_stale_by_a_file_outside_is_not_settled(made, own):
     (own / "b.txt").write_text("edited")
     os.utime(made, (1e9, 1e9))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
@@ -65,7 +66,7 @@ def _outside(args: Namespace) -> list[Finding]:
 
     try:
         project = project_in(args.directory.absolute(), args.config, args.configfile)
-        named = args.results is None or project.paths.results.resolve() == args.results.resolve()
+        named = args.results is None or os.path.realpath(project.paths.results) == os.path.realpath(args.results)
         return list(outside(project)) if named else []
     except InputError as error:
         if args.results is None:
