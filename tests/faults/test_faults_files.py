@@ -145,8 +145,11 @@ def test_f11_a_file_that_may_not_be_read_is_named_by_its_job(nobody, tmp_path):
     assert not (tmp_path / "results" / "rows.parquet").exists()
 
 
+SNAKEMAKE = ["-m", "snakemake", "-n", "--cores", "1"]
 CLOSED = {
-    "config/papers": ["-m", "snakemake", "-n", "--cores", "1"],
+    "config/papers": SNAKEMAKE,
+    "results/mini/scores": SNAKEMAKE,
+    "results/mini/systems": SNAKEMAKE,
     "config": ["-c", "from crosslign.cli.main import main; import sys; sys.exit(main(['plan', '--files']))"],
 }
 
@@ -163,6 +166,15 @@ def test_f11_a_folder_of_another_user_is_named_in_one_line(copy, nobody, folder)
     assert said.startswith("error: ")
     assert f"{folder}: cannot be read; Permission denied. Change its permissions, or ask its owner to" in said
     assert before <= set(copy.folder.rglob("*"))
+
+
+def test_f11_a_result_that_is_a_link_to_itself_is_named_in_one_line(copy):
+    table = copy.results / "tables" / "faults.md"
+    table.unlink()
+    table.symlink_to(table.name)
+    done = copy.run("-n", check=False)
+    (said,) = [line for line in done.stdout.splitlines() if "rror" in line]
+    assert said.startswith("error: results/mini/tables/faults.md: the link leads to itself. Remove the link")
 
 
 def test_f11_scores_of_another_user_stay_and_are_named_by_discard(copy, nobody):

@@ -184,7 +184,7 @@ if not UNKNOWN_ENGINE:
         try_no_hopeless_job_again(failures.hopeless)
         if not STORED:  # lineage lies in the storage, and Snakemake's own records here
             rerun_by_lineage(described, changes)
-            spare_whole_readers(described)
+            spare_whole_readers(described, ends_in_words)
             keep_what_is_whole(described)
         if not UNKNOWN_EXECUTOR:
             submit_with_patience()

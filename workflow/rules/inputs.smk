@@ -10,12 +10,19 @@ def read(*groups, **files):
     def found(wildcards):
         ask_for_cpus()
         given = {}
-        for group in (*groups, files):
-            given |= group(wildcards) if callable(group) else group
-        given = {
-            name: value(wildcards) if callable(value) else with_values(value, wildcards)
-            for name, value in given.items()
-        }
+        with (
+            ends_in_words()
+        ):  # such as of a folder of another user's that may not be looked into
+            for group in (*groups, files):
+                given |= group(wildcards) if callable(group) else group
+            given = {
+                name: (
+                    value(wildcards)
+                    if callable(value)
+                    else with_values(value, wildcards)
+                )
+                for name, value in given.items()
+            }
         if STORED:
             every = [file for value in given.values() for file in listed(value)]
             given["lineage"] = lineage_beside(every)

@@ -132,11 +132,15 @@ def rerun_by_lineage(described, changes):
     answer("params_changed", changes)
 
 
-def spare_whole_readers(described):
+def spare_whole_readers(described, in_words):
     """Replaces `DAG.update_needrun`, which runs all readers of a temporary file where one of them needs it: the others stay (issue 2328).
 
     A system that is added would train all others that read its tokenised training set. A temporary file that is made again is what it
     was; its readers with lineage run for a reason of their own, or where something else changes above them.
+
+    Args:
+        described: tells whether the outputs of a job have lineage.
+        in_words: a context that ends the run with an error for people.
     """
     as_it_was = DAG.update_needrun
 
@@ -151,7 +155,10 @@ def spare_whole_readers(described):
         return not job.output or (there and not described(job))
 
     async def update(dag, **given):
-        await as_it_was(dag, **given)
+        with (
+            in_words()
+        ):  # it looks at each file, and would name this line for one that nobody may look at
+            await as_it_was(dag, **given)
         asked = set(dag._needrun)
         changed = {job for job in asked if by_itself(dag, job)}
         again, waiting = set(), list(changed)

@@ -90,6 +90,9 @@ def _refused(error: OSError, path: Path) -> ResourceError | None:
         return ResourceError("the file disappeared", where=str(error.filename or path), why=why, do=do)
     if error.errno == errno.ENAMETOOLONG:
         return _unwritable(error, path)
+    if error.errno == errno.ELOOP:
+        do = "Remove the link, or let it lead to a file"
+        return ResourceError("the link leads to itself", where=str(error.filename or path), do=do)
     if error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM):
         return None
     if closed := _closed(error.filename):
@@ -111,6 +114,8 @@ def in_words(error: BaseException) -> CrosslignError | None:
     """Return what people are told of an error: itself where it is meant for them, else of a disk or a right; None for every other."""
     if isinstance(error, CrosslignError):
         return error
+    if isinstance(error, BaseExceptionGroup):  # of what Snakemake looks at side by side
+        return next(filter(None, map(in_words, error.exceptions)), None)
     name = getattr(error, "filename", None)
     return disk_problem(error, Path(name)) if isinstance(name, str) else None
 
