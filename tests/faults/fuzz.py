@@ -210,8 +210,6 @@ def warm(kept: Path, scale: str) -> None:
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
             main([*command, "--directory", str(kept), "--config", f"scale={scale}", *config])
     code_lines(kept / "results" / scale)
-    with tempfile.TemporaryDirectory() as folder:
-        _compile_as_a_dry_run(kept, scale, Path(folder))
 
 
 def _compile_as_a_dry_run(kept: Path, scale: str, folder: Path) -> None:
@@ -294,6 +292,7 @@ def fuzz(kept: Path, names: Sequence[str], damages: int, seed: int, folder: Path
     kept = with_a_task_of_mteb(kept, folder / "kept")
     finished = Finished(kept, folder / "project")
     warm(kept, finished.results.name)
+    _compile_as_a_dry_run(kept, finished.results.name, folder)
     found = []
     chosen = [(name, tried) for name, tried in tries(kept, finished).items() if not names or name in names]
     with forking_python() as python:
