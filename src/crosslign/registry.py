@@ -24,8 +24,8 @@ from crosslign.errors import InputError
 T = TypeVar("T")
 Entry = TypeVar("Entry")
 REGISTER = "Write @NAME.register(version=1), with an integer from 1 up, above the function or class (docs/trust.md)"
-LONG, SHOWN = 350, 12
-"""Of allowed names that together have more characters than the first, a message lists the second number."""
+MANY, LONG, SHOWN = 40, 350, 12
+"""Of more allowed names than the first, or with more characters together than the second, a message lists the third number."""
 
 
 def nearest(name: str, allowed: list[str]) -> str:
@@ -35,7 +35,8 @@ def nearest(name: str, allowed: list[str]) -> str:
     name = str(name)  # a program may give anything
     close = get_close_matches(name, allowed, n=1) or get_close_matches(_snake(name), allowed, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
-    shown = get_close_matches(name, allowed, n=SHOWN, cutoff=0) if sum(map(len, allowed)) > LONG else allowed
+    too_many = len(allowed) > MANY or sum(map(len, allowed)) > LONG
+    shown = get_close_matches(name, allowed, n=SHOWN, cutoff=0) if too_many else allowed
     others = f" and {len(allowed) - len(shown)} others" if len(shown) < len(allowed) else ""
     return f"allowed: {', '.join(repr(one) if ',' in one else one for one in sorted(shown))}{others}{hint}"
 
