@@ -80,12 +80,13 @@ def _from_catalog(path: Path, shown: Path, prepare: Prepare, check: Check) -> Ya
     if check is unchecked:
         return file
     note = _note(path)
-    if note is None or not os.access(note, os.F_OK):
-        check(file)
+    if note and os.access(note, os.F_OK):
+        return file
+    check(file)
+    if note:
         with suppress(OSError):  # where no note can be kept, each command checks
-            if note:
-                note.parent.mkdir(parents=True, exist_ok=True)
-                note.touch()
+            note.parent.mkdir(parents=True, exist_ok=True)
+            note.touch()
     return file
 
 

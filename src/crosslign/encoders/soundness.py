@@ -173,8 +173,8 @@ def require_tokenizer(folder: Path, tokenizer: Any, config: Any) -> None:
         why = f"it has {number_of(size, 'token')}, the embeddings have {number_of(rows, 'row')}"
         raise InputError("the tokenizer belongs to other weights", where=str(folder), why=why, do=WHOLE)
     added = tokenizer.get_added_vocab()  # which a text seldom holds: doubts tell of them
-    number, piece = max((number, piece) for piece, number in tokenizer.get_vocab().items() if piece not in added)
-    if rows and number >= rows:
+    if beyond := [(number, piece) for piece, number in tokenizer.get_vocab().items() if number >= rows > 0 and piece not in added]:
+        number, piece = max(beyond)
         why = f"its piece {piece!r} has the number {number}, the embeddings have {number_of(rows, 'row')}"
         raise InputError("the tokenizer belongs to other weights", where=str(folder), why=why, do=WHOLE)
     if kind in BERT_KIN | ROBERTA_POSITIONS and not tokenizer.num_special_tokens_to_add():

@@ -13,7 +13,6 @@ from tokenizers import pre_tokenizers
 
 from crosslign.encoders.model import Model
 from crosslign.encoders.prepare import prepare_encoder
-from crosslign.encoders.soundness import fits
 from crosslign.errors import InputError
 
 POINTER = "version https://git-lfs.github.com/spec/v1\n"
@@ -397,18 +396,3 @@ def test_norms_of_the_first_bert_files_and_double_precision_are_what_they_are(fo
     _reweigh(folder, renamed)
     assert "doubts" not in prepare_encoder("mine", {"path": str(folder)}, {}, tmp_path / "out")
     assert all(torch.equal(weights, whole[name]) for name, weights in Model.load({"main": folder}).state_dict().items())
-
-
-# XLM-R and InfoXLM, mBERT, BERT, BERT of Chinese, LaBSE, Qwen3-Embedding; T5, mT5, Qwen3, multilingual MiniLM, DeBERTa v3, nomic
-EQUAL = [250002, 119547, 105879, 30522, 21128, 501153, 151669]
-PADDED = [(32100, 32128), (250100, 250112), (151669, 151936), (250002, 250037), (128001, 128100), (30522, 30528)]
-
-
-@pytest.mark.parametrize(("tokens", "rows"), [*zip(EQUAL, EQUAL, strict=True), *PADDED])
-def test_vocabularies_of_published_encoders_fit_their_embeddings(tokens, rows):
-    assert fits(tokens, rows)
-
-
-@pytest.mark.parametrize(("tokens", "rows"), [(250001, 250002), (119546, 119547), (30521, 30522), (250001, 250037), (30523, 30522)])
-def test_a_piece_too_few_or_too_many_does_not(tokens, rows):
-    assert not fits(tokens, rows)
