@@ -288,6 +288,14 @@ def resolve_table(project: Project, table: str) -> dict[str, Any]:
     }
 
 
+def cell_parts(resolved: Mapping[str, Any], row: int, column: int) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return the resolved cells that hold a cell's scores, each with its column's label; more than one for averages and sums."""
+    cell, labels = resolved["cells"][row][column], [entry["label"] for entry in resolved["columns"]]
+    if "mean_of" in cell:
+        return [part for label in cell["mean_of"] for part in cell_parts(resolved, row, labels.index(label))]
+    return [(labels[column], part) for part in cell.get("parts", [cell])]
+
+
 def scores_behind(cell: Mapping[str, Any]) -> list[str]:
     """Return the score files that a resolved cell reads, those of its parts included, relative to `{results}`."""
     return [*cell.get("scores", []), *(score for part in cell.get("parts", []) for score in scores_behind(part))]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from crosslign.config.baselines import full_name, layout_of
-from crosslign.config.cells import table_files
+from crosslign.config.cells import cell_parts, table_files
 from crosslign.console import as_columns, number_of, printable
 from crosslign.errors import InputError
 from crosslign.files.lineage import FOLDERS, as_written, lineage_path, sidecar_if_there
@@ -18,7 +18,7 @@ from crosslign.files.text import read_text
 from crosslign.files.walk import files_below
 from crosslign.provenance.causes import OTHER_CODE, Causes, changed_keys, other_code
 from crosslign.reporting.significance import LEVEL, Reader, holm, paired_bootstrap, resamples_of, resamples_reader
-from crosslign.reporting.values import Cell, cell_parts, fill_cell, fill_cells, run_values
+from crosslign.reporting.values import Cell, fill_cell, fill_cells, run_values
 from crosslign.tasks.records import records_of
 
 PAIRED, SEEDS, INTERVALS = "paired", "seeds", "intervals"

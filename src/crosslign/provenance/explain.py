@@ -15,7 +15,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from crosslign.config.baselines import full_name, layout_of, notes_at, unique_names
-from crosslign.config.cells import resolve_table
+from crosslign.config.cells import cell_parts, resolve_table
 from crosslign.config.project import Project
 from crosslign.console import number_of, printable
 from crosslign.errors import InputError
@@ -26,7 +26,7 @@ from crosslign.provenance.artefact_states import require_whole
 from crosslign.provenance.chain import Link, chain
 from crosslign.registry import nearest
 from crosslign.reporting.published import Figure, published_of
-from crosslign.reporting.values import Cell, cell_or_gap, cell_parts, cell_value
+from crosslign.reporting.values import Cell, cell_or_gap, cell_value
 
 WIDTH = 118
 SHOWN = 4

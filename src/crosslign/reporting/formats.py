@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from crosslign.files import write_text
 from crosslign.files.text import csv_of
-from crosslign.reporting.layout import PrintedCell, PrintedTable, by_letter, lay_out
+from crosslign.reporting.layout import PrintedCell, PrintedRow, PrintedTable, by_letter, lay_out
 from crosslign.reporting.markup import column_groups, latex_escape, markdown_escape, templates
 from crosslign.tasks.records import NAMES
 
@@ -22,12 +22,41 @@ PAGE_ROWS = 45
 """Rows of a table that a page of print holds."""
 
 
-def _markdown_cell(cell: PrintedCell, reduced: bool) -> str:
-    ours, published = markdown_escape(cell.ours), markdown_escape(cell.published)
-    ours = f"**{ours}**" if cell.best else ours
-    published = f"<sub>{published}</sub>" if reduced else published
-    text = f"{ours}{cell.sign}" + (f" / {published}" if cell.published else "") + (f" ({cell.delta})" if cell.delta else "")
-    return text + (f"<sup>{cell.letters}</sup>" if cell.letters else "")
+@dataclass(frozen=True)
+class _Markup:
+    """How a format writes what stands out: patterns with one place for a text."""
+
+    escape: Callable[[str], str]
+    bold: str
+    published: str
+    at_reduced_scale: str
+    raised: str
+
+    def letters(self, text: str) -> str:
+        return self.raised % text if text else ""
+
+    def labels(self, table: PrintedTable) -> list[str]:
+        """Return the columns' labels with their footnotes."""
+        return [self.escape(column["label"]) + self.letters(over) for column, over in zip(table.columns, table.column_letters, strict=True)]
+
+    def line(self, table: PrintedTable, row: PrintedRow) -> list[str]:
+        """Return the fields of a row."""
+        pattern = self.at_reduced_scale if table.reduced else self.published
+        line = [self.escape(row.label) + self.letters(row.letters)]
+        for cell in row.cells:
+            ours = self.escape(cell.ours)
+            text = (self.bold % ours if cell.best else ours) + self.escape(cell.sign)
+            text += f" / {pattern % self.escape(cell.published)}" if cell.published else ""
+            line.append(text + (f" ({self.escape(cell.delta)})" if cell.delta else "") + self.letters(cell.letters))
+        return line
+
+    def notes(self, table: PrintedTable, end: str) -> list[str]:
+        """Return the lines of the footnotes."""
+        return [(f"{self.letters(letter)} " if letter else "") + self.escape(text) + end for letter, text in table.footnotes]
+
+
+MARKDOWN = _Markup(markdown_escape, "**%s**", "%s", "<sub>%s</sub>", "<sup>%s</sup>")
+LATEX = _Markup(latex_escape, r"\textbf{%s}", r"\textcolor{gray}{%s}", r"\textcolor{black!40}{%s}", r"\textsuperscript{%s}")
 
 
 def as_markdown(table: PrintedTable) -> str:
@@ -35,19 +64,14 @@ def as_markdown(table: PrintedTable) -> str:
     lines = [f"### {markdown_escape(table.title)}", ""]
     if table.caption:
         lines += [markdown_escape(table.caption), ""]
-    heads = [
-        "<br>".join(markdown_escape(column[key]) for key in ("group", "label") if column[key])
-        + (f"<sup>{letters}</sup>" if letters else "")
-        for column, letters in zip(table.columns, table.column_letters, strict=True)
-    ]
+    groups = [f"{markdown_escape(column['group'])}<br>" if column["group"] else "" for column in table.columns]
+    heads = [group + label for group, label in zip(groups, MARKDOWN.labels(table), strict=True)]
     lines += ["| | " + " | ".join(heads) + " |", "| :--- |" + " ---: |" * len(heads)]
     for row in table.rows:
         if row.group:
             lines.append(f"| *{markdown_escape(row.group)}* |" + " |" * len(heads))
-        label = markdown_escape(row.label) + (f"<sup>{row.letters}</sup>" if row.letters else "")
-        lines.append(f"| {label} | " + " | ".join(_markdown_cell(cell, table.reduced) for cell in row.cells) + " |")
-    notes = [(f"<sup>{letter}</sup> " if letter else "") + f"{markdown_escape(text)}  " for letter, text in table.footnotes]
-    return "\n".join([*lines, "", *notes, ""])
+        lines.append(f"| {' | '.join(MARKDOWN.line(table, row))} |")
+    return "\n".join([*lines, "", *MARKDOWN.notes(table, "  "), ""])
 
 
 def _csv_line(cell: PrintedCell, letters: Sequence[str]) -> list[Any]:
@@ -73,23 +97,9 @@ def as_csv(table: PrintedTable) -> str:
     return csv_of(CSV_COLUMNS, lines)
 
 
-def _latex_cell(cell: PrintedCell, reduced: bool) -> str:
-    ours = latex_escape(cell.ours)
-    ours = rf"\textbf{{{ours}}}" if cell.best else ours
-    grey = "black!40" if reduced else "gray"
-    published = rf" / \textcolor{{{grey}}}{{{latex_escape(cell.published)}}}" if cell.published else ""
-    published += f" ({latex_escape(cell.delta)})" if cell.delta else ""
-    letters = rf"\textsuperscript{{{cell.letters}}}" if cell.letters else ""
-    return ours + latex_escape(cell.sign) + published + letters
-
-
 def _latex_heads(table: PrintedTable) -> list[str]:
     """Return the lines above the rows: the columns' headings over rules of their own where there are any, then their labels."""
-    heads = [
-        latex_escape(column["label"]) + (rf"\textsuperscript{{{letters}}}" if letters else "")
-        for column, letters in zip(table.columns, table.column_letters, strict=True)
-    ]
-    lines = [" & ".join(["", *heads]) + r" \\", r"\midrule"]
+    lines = [" & ".join(["", *LATEX.labels(table)]) + r" \\", r"\midrule"]
     if not any(column["group"] for column in table.columns):
         return [r"\toprule", *lines]
     groups, rules, first = [""], [], 2
@@ -106,8 +116,7 @@ def _latex_rows(table: PrintedTable) -> list[str]:
         if row.group:
             lines += [r"\midrule"] if index else []
             lines.append(rf"\multicolumn{{{len(table.columns) + 1}}}{{l}}{{\textit{{{latex_escape(row.group)}}}}} \\")
-        label = latex_escape(row.label) + (rf"\textsuperscript{{{row.letters}}}" if row.letters else "")
-        lines.append(" & ".join([label, *(_latex_cell(cell, table.reduced) for cell in row.cells)]) + r" \\")
+        lines.append(" & ".join(LATEX.line(table, row)) + r" \\")
     return lines
 
 
@@ -133,8 +142,7 @@ def as_latex(table: PrintedTable) -> str:
     caption = rf"\caption{{{latex_escape(table.title)}. {latex_escape(table.caption)}}}"
     label = rf"\label{{tab:{table.id.replace('_', '-')}}}"
     columns, heads, rows = "l" + "r" * len(table.columns), _latex_heads(table), _latex_rows(table)
-    notes = [r"\par\smallskip\raggedright\footnotesize"]
-    notes += [(rf"\textsuperscript{{{letter}}} " if letter else "") + latex_escape(text) + r"\\" for letter, text in table.footnotes]
+    notes = [r"\par\smallskip\raggedright\footnotesize", *LATEX.notes(table, r"\\")]
     needs = r"% needs: \usepackage{booktabs,xcolor,graphicx,longtable}"
     if len(table.rows) > PAGE_ROWS:
         body = [rf"{caption}{label}\\", *heads, r"\endfirsthead", *heads, r"\endhead", *rows, r"\bottomrule"]

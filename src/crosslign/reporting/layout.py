@@ -1,29 +1,23 @@
-"""A table ready to print: texts of cells, footnote letters, title, the budget that its rows share; each format only dresses it."""
+"""A table ready to print: texts of cells, footnote letters, title; each format only dresses it."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from string import ascii_lowercase
 from typing import Any
 
-from crosslign.config.baselines import ONLY_PUBLISHED, baseline_rows, baseline_words, layout_of, named_columns, notes_at, unique_names
-from crosslign.config.budgets import ALLOWED, off
-from crosslign.config.resolve import CHOSEN
+from crosslign.config.baselines import ONLY_PUBLISHED, baseline_words, layout_of, named_columns, notes_at, unique_names
 from crosslign.console import number_of, one_line, printable
-from crosslign.errors import InputError
 from crosslign.files.lineage import licences_and_heads
-from crosslign.paths import COUNTS
+from crosslign.reporting.counts import budget_note, tuning_note
 from crosslign.reporting.published import published_of
-from crosslign.reporting.significance import LEVEL, TESTS, mark_differences
+from crosslign.reporting.significance import mark_cells
 from crosslign.reporting.ties import tie_notes
-from crosslign.reporting.values import Cell, Grid, fill_grid, mark_intervals
-from crosslign.tasks.records import records_of
+from crosslign.reporting.values import Cell, fill_grid
 
 DASH, MINUS = "–", "−"
-APART = "95 % interval lies wholly {} that of {}."
 REDUCED = (
     "Scale {} is reduced: less data (footnotes give the full sizes), smaller encoders, fewer steps. "
     "Rows that differ only in a size that it caps may be equal."
@@ -36,16 +30,6 @@ HEADS = "Sentences were drawn from the beginning of each large archive, not from
 GAIN = "In brackets with an arrow: the improvement that the paper prints beside its figure."
 NEITHER = "no published figure and none of ours"
 ERRATA = "ERRATA with a number: a section of resources/published/ERRATA.md."
-BUDGET = (
-    "Budget: each trained row has {:.3g} FLOPs of its encoder, including everything that it starts from; a token with gradient counts "
-    "three times, one without counts once. Used, in percent (smallest to largest of a row's runs): {}. A training ends at the step nearest "
-    "to its budget, so a row may be off by " + ALLOWED + "."
-)
-TUNED = "Tuning: {} trials for each trained row, in addition to its budget, judged by {}. Chosen: {}."
-TESTED = {
-    "paired_bootstrap": "{} {}: paired bootstrap over items and seeds, p < {:g} after Holm's correction for the rows of the column.",
-    "paired_t": "{} {}: paired t-test over seeds, p < {:g} after Holm's correction for the rows of the column.",
-}
 
 
 @dataclass
@@ -232,93 +216,6 @@ def _scale_notes(resolved: Mapping[str, Any], rows: list[PrintedRow]) -> list[st
     return notes + ([DELTA] if any(cell.delta for cell in cells) else [])
 
 
-def _verdicts(rows: list[PrintedRow], test: str, baseline: str, level: float) -> list[tuple[str, str]]:
-    """Return the footnotes of the arrows: against which row, by which test; where a test found nothing, that it did not."""
-    cells = [cell for row in rows for cell in row.cells]
-    signs = {cell.sign for cell in cells}
-    found = [
-        (sign, TESTED.get(test, APART).format(side, baseline, level)) for sign, side in (("↑", "above"), ("↓", "below")) if sign in signs
-    ]
-    if not found and any(cell.value.p_value is not None for cell in cells):
-        return [("", TESTED[test].format("No cell differs from", baseline, level))]
-    return found
-
-
-def _counts(resolved: Mapping[str, Any], results: Path) -> list[dict[str, Any]]:
-    """Return the records of what stands behind a table's trained rows; none where it has no such rows."""
-    there = any(resolved.get("spent", ()))
-    return records_of(results / "scores" / COUNTS / f"{resolved['id']}.json") if there else []
-
-
-def _spent(resolved: Mapping[str, Any], results: Path) -> list[list[tuple[float, float]]]:
-    """Return of each run of each row its FLOPs and those of its mean step, both with the runs that it starts from."""
-    runs = {record["protocol"]: record for record in _counts(resolved, results) if record["metric"] == "flops"}
-    flops = {run: float(record["value"]) for run, record in runs.items()}
-    step = {run: flops[run] / record["n_items"] for run, record in runs.items()}
-    return [[(sum(flops[run] for run in chain), sum(step[run] for run in chain)) for chain in row] for row in resolved["spent"]]
-
-
-def _share(runs: list[tuple[float, float]], budget: float) -> str:
-    """Return what a row's runs took, in percent of a budget: one figure where they took the same."""
-    shares = sorted(flops / budget for flops, _ in runs)
-    return " to ".join(dict.fromkeys(f"{100 * share:.1f}" for share in (shares[0], shares[-1])))
-
-
-def budget_note(resolved: Mapping[str, Any], results: Path, names: Sequence[str]) -> str:
-    """Return what a table says of its budget, and of what each row took; nothing where it has none.
-
-    Args:
-        resolved: the table, as `crosslign.config.cells.resolve_table` gives it.
-        results: the `{results}` folder.
-        names: of its rows.
-
-    Raises:
-        InputError: a row is off by more than is allowed (`crosslign.config.budgets.off`); names it, and what it took.
-    """
-    if "budget" not in resolved:
-        return ""
-    budget = float(resolved["budget"])
-    trained = [(name, runs) for name, runs in zip(names, _spent(resolved, results), strict=True) if runs]
-    for name, flops, step in ((name, *run) for name, runs in trained for run in runs):
-        if off(flops, budget, step):
-            raise InputError(
-                f"the row {name!r} does not have the table's budget",
-                where=f"table {resolved['id']}",
-                why=f"it took {flops:.4g} FLOPs of {budget:.4g}; the allowed difference is {ALLOWED} ({step:.2g} FLOPs)",
-                do="A training that a guard stopped cannot be a row: see `guards` in its lineage, remove the cause, and train again",
-            )
-    return BUDGET.format(budget, "; ".join(f"{name} {_share(runs, budget)}" for name, runs in trained)) if trained else ""
-
-
-def tuning_note(resolved: Mapping[str, Any], results: Path) -> str:
-    """Return how often which values were chosen for the tuned systems of a table; nothing where none is tuned."""
-    if "tuned" not in resolved:
-        return ""
-    chosen: dict[str, dict[str, float]] = defaultdict(dict)
-    for record in _counts(resolved, results):
-        where, _, place = record["metric"].partition(".")
-        if where == CHOSEN:
-            chosen[place][record["protocol"].rpartition("-s")[0]] = record["value"]
-    return TUNED.format(resolved["tuned"]["trials"], ", ".join(resolved["tuned"]["by"]), "; ".join(_how_often(chosen)))
-
-
-def _how_often(chosen: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
-    """Yield, for each place in recipes, its values with the number of systems that they were chosen for."""
-    for place, of in sorted(chosen.items()):
-        values = Counter(of.values())
-        yield f"{place} " + ", ".join(f"{value:g} in {values[value]} of {number_of(len(of), 'system')}" for value in sorted(values))
-
-
-def _mark_apart(rows: Sequence[Mapping[str, Any]], grid: Grid, layout: Mapping[str, Any], results: Path) -> None:
-    """Mark the cells above and below those of the row that theirs is compared with: by the test that a table asks for, or by intervals."""
-    baselines = baseline_rows(rows)
-    if test := layout.get("significance"):
-        labels = [row["label"] for row in rows]
-        mark_differences(grid, baselines, labels, TESTS[test](results), layout.get("level", LEVEL))
-    else:
-        mark_intervals(grid, baselines)
-
-
 def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> PrintedTable:
     """Fill a resolved table and turn every cell into text.
 
@@ -328,7 +225,7 @@ def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> Prin
         published: folder of the published figures.
     """
     layout, grid = layout_of(resolved), fill_grid(resolved, results, published_of(resolved, published))
-    _mark_apart(resolved["rows"], grid, layout, results)
+    verdicts = mark_cells(resolved, grid, results)
     notes, shared, reduced = _Footnotes(), _told_once(grid), resolved["scale"] != "paper"
     columns = resolved["columns"]
     heads = licences_and_heads({results / file for row in grid for cell in row for file in cell.files})[1]
@@ -344,14 +241,12 @@ def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> Prin
         block, label = one_line(entry.get("group", "")), one_line(entry["label"])
         heading, before = block if entry.get("group") != before else "", entry.get("group")
         rows.append(PrintedRow(heading, block, label, letters, printed, names[number], one_line(entry.get("system", ""))))
-    baseline = one_line(baseline_words(resolved["rows"]))
     told = [*notes_at(resolved, None, None), *shared, *_scale_notes(resolved, rows)]
     told += [HEADS.format("; ".join(map(one_line, heads)))] if heads else []
     told += [ERRATA] if any("ERRATA" in text for text in (*notes.letters, *told)) else []
     told += [budget_note(resolved, results, names), tuning_note(resolved, results)]
     told += tie_notes(resolved, grid, results, names) if layout.get("ties") else []
-    footnotes = [(letter, text) for text, letter in notes.letters.items()] + [("", one_line(text)) for text in told if text]
-    footnotes += _verdicts(rows, str(layout.get("significance", "")), baseline, layout.get("level", LEVEL))
+    footnotes = [(letter, text) for text, letter in notes.letters.items()] + [("", one_line(text)) for text in told if text] + verdicts
     return PrintedTable(
         id=resolved["id"],
         title=one_line(scaled_title(str(resolved["title"]), resolved["scale"], resolved["stand_in"])),
@@ -363,7 +258,7 @@ def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> Prin
         rows=rows,
         footnotes=footnotes,
         reduced=reduced,
-        baseline=baseline,
+        baseline=one_line(baseline_words(resolved["rows"])),
         column_letters=column_letters,
         latex=named_columns(columns, layout.get("latex", [])),
     )

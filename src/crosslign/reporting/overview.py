@@ -8,10 +8,10 @@ from typing import Any
 
 from crosslign.console import printable
 from crosslign.files import write_text
+from crosslign.reporting.headline import headline
 from crosslign.reporting.layout import lay_out
 from crosslign.reporting.markup import markdown_escape, templates
 from crosslign.reporting.published import published_of
-from crosslign.reporting.readings import headline
 from crosslign.reporting.values import fill_cells
 
 

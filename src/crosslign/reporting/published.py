@@ -21,6 +21,8 @@ GAIN = re.compile(r"(?:^|;)\s*printed delta ([+-][\d.]+)")
 """How the note of a figure names the improvement that an arrow beside it prints."""
 COLUMNS = {"group", "model", "task", "subset", "metric", "value", "direction"}
 """What a file of published figures has, among others."""
+FACTORS = {"": 1, "k": 1e3, "M": 1e6}
+"""Of the numbers of a size that are printed short: 46k, 16M."""
 ERRATA = "errata.csv"
 """Which figures do not add up, and why: table, group, model, model_label, task, subset, metric and the text of the footnote."""
 
@@ -48,6 +50,12 @@ class Figure:
             return float(self.value)
         except ValueError:
             return None
+
+
+def printed_number(text: str) -> float | None:
+    """Return the number that was printed, as `46k`, `16M` or `392,702` too; None where it is none."""
+    found = re.fullmatch(r"(-?\d+(?:,\d{3})*(?:\.\d+)?)([kM]?)", text)
+    return float(found[1].replace(",", "")) * FACTORS[found[2]] if found else None
 
 
 NOTHING = Figure("")

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import statistics
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from crosslign.console import number_of
 from crosslign.reporting.layout import PrintedCell, PrintedTable
-
-FACTORS = {"": 1, "k": 1e3, "M": 1e6}
-
-
-def printed_number(text: str) -> float | None:
-    """Return the number that was printed, as `46k`, `16M` or `392,702` too; None where it is none."""
-    found = re.fullmatch(r"(-?\d+(?:,\d{3})*(?:\.\d+)?)([kM]?)", text)
-    return float(found[1].replace(",", "")) * FACTORS[found[2]] if found else None
+from crosslign.reporting.published import printed_number
 
 
 def _pairs(table: PrintedTable) -> Iterator[tuple[str, PrintedCell, float, float]]:
@@ -27,60 +18,6 @@ def _pairs(table: PrintedTable) -> Iterator[tuple[str, PrintedCell, float, float
             published = cell.value.published if cell.value.published is not None else printed_number(cell.value.printed)
             if cell.value.ours is not None and published is not None:
                 yield f"{row.name}, {column['name']}", cell, cell.value.ours * cell.scale_by, published
-
-
-@dataclass(frozen=True)
-class Bar:
-    """A row's value in one column, and its 95 % interval where it has one, on the printed scale."""
-
-    label: str
-    value: float
-    interval: tuple[float, float] | None
-
-
-@dataclass(frozen=True)
-class Headline:
-    """One column of a table, told before all others.
-
-    Attributes:
-        column: its group and label.
-        bars: rows that have a value in it, as printed; the first is the one that others are set against.
-        end: where the longest bar or interval ends, on the printed scale.
-        lower: whether less is better.
-    """
-
-    column: str
-    bars: Sequence[Bar]
-    end: float
-    lower: bool = False
-
-    @property
-    def words(self) -> str:
-        """The first row's value and the best one's."""
-        first, best = self.bars[0], (min if self.lower else max)(self.bars, key=lambda bar: bar.value)
-        none = f"and no system lies {'below' if self.lower else 'above'} it"
-        told = f"{best.value:.1f} for {best.label}" if best.value != first.value else none
-        return f"{self.column}: {first.value:.1f} for {first.label}, {told}."
-
-
-def headline(table: PrintedTable) -> Headline | None:
-    """Return the first column of a retrieval in which two rows have values, else the first such column of percentages; or None."""
-    found = [(column, bars) for index, column in enumerate(table.columns) if len(bars := _bars(table, index)) > 1]
-    found.sort(key=lambda entry: "retrieval" not in entry[0]["group"].lower())
-    if not found:
-        return None
-    column, bars = found[0]
-    end = max(end for bar in bars for end in (bar.value, *(bar.interval or ())))
-    return Headline(": ".join(filter(None, (column["group"], column["label"]))), bars, end or 1.0, column.get("better") == "lower")
-
-
-def _bars(table: PrintedTable, index: int) -> list[Bar]:
-    cells = [(row.name, row.cells[index]) for row in table.rows]
-    return [
-        Bar(name, 100 * cell.value.ours, (100 * cell.value.interval[0], 100 * cell.value.interval[1]) if cell.value.interval else None)
-        for name, cell in cells
-        if cell.scale_by == 100 and cell.value.ours is not None and cell.value.ours >= 0
-    ]
 
 
 def score_files(table: PrintedTable) -> list[str]:

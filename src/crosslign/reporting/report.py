@@ -14,10 +14,11 @@ from crosslign.files.lineage import licences_and_heads
 from crosslign.files.text import read_csv
 from crosslign.reporting.card import PAPERS
 from crosslign.reporting.figure_readings import seen_in
+from crosslign.reporting.headline import headline
 from crosslign.reporting.layout import PrintedTable, lay_out
 from crosslign.reporting.licences import in_words
 from crosslign.reporting.markup import templates
-from crosslign.reporting.readings import from_paper, headline, score_files, seen
+from crosslign.reporting.readings import from_paper, score_files, seen
 from crosslign.reporting.run_records import Lineages, of_kind, run_facts, stage_times, system_costs
 from crosslign.reporting.stage_graph import stage_graph
 

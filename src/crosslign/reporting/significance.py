@@ -1,4 +1,4 @@
-"""Paired tests between the systems of a table: whether a difference would stand on other items, and on other seeds.
+"""Marks of a table: the best of a column, and by paired tests whether a difference would stand on other items, and on other seeds.
 
 Two tests. Bootstrap: score jobs draw the same items for every system in resample i (`crosslign.tasks.measures.Bootstrap`), so the values
 of two systems on resample i are a pair; where a system has several seeds, each resample also draws seeds with replacement. t-test: the
@@ -16,14 +16,21 @@ from typing import Any
 
 import numpy as np
 
+from crosslign.config.baselines import baseline_rows, baseline_words, layout_of
+from crosslign.console import one_line
 from crosslign.files import read_rows
 from crosslign.paths import resamples_path
-from crosslign.reporting.values import ROUNDING, Cell
+from crosslign.reporting.values import ROUNDING, Cell, Grid
 
 LEVEL = 0.05
 """Differences are marked where the corrected p-value lies below this, unless a table says another `level`."""
 TOO_FEW = "too few of the resamples are defined"
 """Why a difference is not tested."""
+APART = "95 % interval lies wholly {} that of {}."
+TESTED = {
+    "paired_bootstrap": "{} {}: paired bootstrap over items and seeds, p < {:g} after Holm's correction for the rows of the column.",
+    "paired_t": "{} {}: paired t-test over seeds, p < {:g} after Holm's correction for the rows of the column.",
+}
 KEYS = ("subset", "metric", "protocol", "direction")
 Reader = Callable[[Path, Mapping[str, str]], np.ndarray | None]
 """From a score file and what names one of its records to the record's values on all resamples, if it has some."""
@@ -217,3 +224,50 @@ def holm(p_values: Sequence[float]) -> list[float]:
         largest = max(largest, min(1.0, p_values[at] * (len(p_values) - rank)))
         corrected[at] = largest
     return corrected
+
+
+def _mark_best(columns: Sequence[Mapping[str, Any]], grid: Grid) -> None:
+    for column, cells in zip(columns, zip(*grid, strict=True), strict=True):
+        known = [cell for cell in cells if cell.ours is not None and not cell.collapsed]
+        values = [cell.ours or 0.0 for cell in known]
+        if "count" in column or not values or max(values) - min(values) < ROUNDING:
+            continue
+        best = min(values) if column.get("better") == "lower" else max(values)
+        for cell, value in zip(known, values, strict=True):
+            cell.marks += ["best"] if abs(value - best) < ROUNDING else []
+
+
+def mark_intervals(grid: Sequence[Sequence[Cell]], baselines: Sequence[int | None]) -> None:
+    """Set the marks of cells whose interval lies wholly beside that of the row that theirs is compared with, or None."""
+    compared = [(row, grid[place]) for row, place in zip(grid, baselines, strict=True) if place is not None]
+    for cell, first in [cells for row, other in compared for cells in zip(row, other, strict=True)]:
+        if cell.interval and first.interval:
+            (low, high), (first_low, first_high) = cell.interval, first.interval
+            cell.marks += ["above"] if low > first_high else ["below"] if high < first_low else []
+
+
+def mark_cells(resolved: Mapping[str, Any], grid: Grid, results: Path) -> list[tuple[str, str]]:
+    """Mark the best of each column, and the cells above and below that of the row that theirs is compared with.
+
+    These are found by the test that a table asks for, or else by intervals.
+
+    Args:
+        resolved: a table as `crosslign.config.cells.resolve_table` gives it.
+        grid: its filled cells.
+        results: the `{results}` folder.
+
+    Returns:
+        The footnotes of the arrows, each with its sign: against which row, by which test; that a test found nothing, where it did not.
+    """
+    layout, rows = layout_of(resolved), resolved["rows"]
+    baselines, test, level = baseline_rows(rows), layout.get("significance", ""), layout.get("level", LEVEL)
+    _mark_best(resolved["columns"], grid)
+    if test:
+        mark_differences(grid, baselines, [row["label"] for row in rows], TESTS[test](results), level)
+    else:
+        mark_intervals(grid, baselines)
+    cells, text, baseline = [cell for row in grid for cell in row], TESTED.get(test, APART), one_line(baseline_words(rows))
+    sides = [(sign, side) for sign, side in (("↑", "above"), ("↓", "below")) if any(side in cell.marks for cell in cells)]
+    if not sides and any(cell.p_value is not None for cell in cells):
+        sides = [("", "No cell differs from")]
+    return [(sign, text.format(side, baseline, level)) for sign, side in sides]

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from crosslign.paths import COUNTS, origin_files
+from crosslign.paths import COUNTS
 from crosslign.reporting.published import Published
-from crosslign.tasks.records import NoRecordError, find_record
+from crosslign.tasks.records import NoRecordError, find_record, origins
 
 ROUNDING = 1e-12
 """Differences of fractions that differ by less are the same number."""
@@ -102,30 +102,6 @@ Grid = list[list[Cell]]
 """The cells of a table, row by row."""
 
 
-def cell_parts(resolved: Mapping[str, Any], row: int, column: int) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return the resolved cells that hold a cell's scores, each with its column's label; more than one for averages and sums."""
-    cell, labels = resolved["cells"][row][column], [entry["label"] for entry in resolved["columns"]]
-    if "mean_of" in cell:
-        return [part for label in cell["mean_of"] for part in cell_parts(resolved, row, labels.index(label))]
-    return [(labels[column], part) for part in cell.get("parts", [cell])]
-
-
-def origins(results: Path, scores: Sequence[str]) -> list[str]:
-    """Return whose scores these are, where they are not ours: the first line of an `origin.txt` beside a score file or above it.
-
-    Args:
-        results: the `{results}` folder.
-        scores: score files, relative to it; folders are searched up to its `scores`.
-    """
-    notes = dict.fromkeys(note for score in scores for note in origin_files(results, score))
-    return sorted({_first_line(note) or "another group" for note in notes})
-
-
-def _first_line(note: Path) -> str:
-    with note.open(encoding="utf-8-sig", errors="replace") as file:
-        return file.read(1000).strip().partition("\n")[0][:200]
-
-
 def fill_cell(cell: Mapping[str, Any], results: Path) -> Cell:
     """Return the value of one resolved cell: the mean over its runs, or over its parts, or a reason."""
     if "total" in cell:
@@ -194,26 +170,6 @@ def _total(cells: Sequence[Cell]) -> Cell:
     return Cell(ours=total, score_files=files, notes=_notes_of(cells), estimated=estimated)
 
 
-def _mark_best(columns: Sequence[Mapping[str, Any]], grid: Grid) -> None:
-    for column, cells in zip(columns, zip(*grid, strict=True), strict=True):
-        known = [cell for cell in cells if cell.ours is not None and not cell.collapsed]
-        values = [cell.ours or 0.0 for cell in known]
-        if "count" in column or not values or max(values) - min(values) < ROUNDING:
-            continue
-        best = min(values) if column.get("better") == "lower" else max(values)
-        for cell, value in zip(known, values, strict=True):
-            cell.marks += ["best"] if abs(value - best) < ROUNDING else []
-
-
-def mark_intervals(grid: Sequence[Sequence[Cell]], baselines: Sequence[int | None]) -> None:
-    """Set the marks of cells whose interval lies wholly beside that of the row that theirs is compared with, or None."""
-    compared = [(row, grid[place]) for row, place in zip(grid, baselines, strict=True) if place is not None]
-    for cell, first in [cells for row, other in compared for cells in zip(row, other, strict=True)]:
-        if cell.interval and first.interval:
-            (low, high), (first_low, first_high) = cell.interval, first.interval
-            cell.marks += ["above"] if low > first_high else ["below"] if high < first_low else []
-
-
 def cell_or_gap(cell: Mapping[str, Any], resolved: Mapping[str, Any], results: Path) -> Cell:
     """Return the value of a cell; where its scores lack it, a gap with its reason if the table asks for that.
 
@@ -260,7 +216,7 @@ def fill_cells(resolved: Mapping[str, Any], results: Path) -> Grid:
 
 
 def fill_grid(resolved: Mapping[str, Any], results: Path, figures: Published) -> Grid:
-    """Return the cells of a resolved table, with the best of each column marked.
+    """Return the cells of a resolved table, beside published figures.
 
     Args:
         resolved: a table as `crosslign.config.cells.resolve_table` gives it.
@@ -274,5 +230,4 @@ def fill_grid(resolved: Mapping[str, Any], results: Path, figures: Published) ->
             cell.printed, cell.published_std, cell.published_gain = figure.value, figure.std, figure.gain
             cell.published = None if "setting_of" in column else figure.number
             cell.notes += figure.notes
-    _mark_best(columns, grid)
     return grid

@@ -7,13 +7,14 @@ import math
 import re
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from crosslign.errors import InputError
 from crosslign.files import read_json
+from crosslign.paths import origin_files
 
 SHARES = {"accuracy", "f1", "precision", "recall", "map", "mrr", "purity", "error_rate", "recall_cap", "exact_match", "top1_in_gold"}
 SHARES |= {"isotropy", "isotropy_low", "isotropy_high"}
@@ -191,3 +192,19 @@ def find_record(path: Path, select: Mapping[str, str]) -> dict[str, Any]:
         )
     _check(found[0], str(path))
     return {**found[0], **{key: found[0].get(key) or "" for key in ("protocol", "direction")}}
+
+
+def origins(results: Path, scores: Sequence[str]) -> list[str]:
+    """Return whose scores these are, where they are not ours: the first line of an `origin.txt` beside a score file or above it.
+
+    Args:
+        results: the `{results}` folder.
+        scores: score files, relative to it; folders are searched up to its `scores`.
+    """
+    notes = dict.fromkeys(note for score in scores for note in origin_files(results, score))
+    return sorted({_first_line(note) or "another group" for note in notes})
+
+
+def _first_line(note: Path) -> str:
+    with note.open(encoding="utf-8-sig", errors="replace") as file:
+        return file.read(1000).strip().partition("\n")[0][:200]

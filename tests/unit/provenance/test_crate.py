@@ -17,7 +17,7 @@ from crosslign.files.lineage import checksum
 from crosslign.paths import TABLE_FORMATS, Paths
 from crosslign.provenance.chain import chain
 from crosslign.provenance.crate import write_crate
-from crosslign.reporting.values import origins
+from crosslign.tasks.records import origins
 
 TABLE = {
     "title": "A title",

@@ -8,8 +8,8 @@ import pytest
 from crosslign.config.budgets import off
 from crosslign.errors import InputError
 from crosslign.files.lineage import Lineage
-from crosslign.reporting.counts import write_counts
-from crosslign.reporting.layout import _Footnotes, budget_note, by_letter, tuning_note
+from crosslign.reporting.counts import budget_note, tuning_note, write_counts
+from crosslign.reporting.layout import _Footnotes, by_letter
 from crosslign.training.optimiser import steps_within
 
 ROWS = [{"label": "none"}, {"label": "both"}, {"label": "direct"}]

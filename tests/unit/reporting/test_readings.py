@@ -2,8 +2,10 @@
 
 import pytest
 
+from crosslign.reporting.headline import headline
 from crosslign.reporting.layout import PrintedCell, PrintedRow, PrintedTable
-from crosslign.reporting.readings import from_paper, headline, printed_number, seen
+from crosslign.reporting.published import printed_number
+from crosslign.reporting.readings import from_paper, seen
 from crosslign.reporting.values import Cell
 
 

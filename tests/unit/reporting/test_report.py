@@ -8,9 +8,10 @@ from small_report import RUN, VALUES, lineage, lineages, table, write_report, wr
 
 from crosslign.config.cells import table_files
 from crosslign.files import read_json, write_json
+from crosslign.reporting.headline import headline
 from crosslign.reporting.layout import lay_out
 from crosslign.reporting.markup import templates
-from crosslign.reporting.readings import from_paper, headline, seen
+from crosslign.reporting.readings import from_paper, seen
 from crosslign.reporting.report import corpus_rows, decontamination_counts
 from crosslign.reporting.run_records import run_facts, stage_times, system_costs
 from crosslign.reporting.stage_graph import HEIGHT, WIDTH, draw_stages, layers, stage_edges, stage_graph

@@ -5,8 +5,7 @@ from test_tables import cell, resolved, score
 
 from crosslign.files import write_json
 from crosslign.reporting.layout import lay_out
-from crosslign.reporting.values import origins
-from crosslign.tasks.records import find_record
+from crosslign.tasks.records import find_record, origins
 
 SCORE = "scores/A-s1/last/cls/bucc.json"
 SELECT = {"task": "bucc", "subset": "avg", "metric": "f1", "protocol": "", "direction": ""}
