@@ -98,6 +98,9 @@ def test_options_of_a_borrowed_loss_are_checked_against_its_signature_and_weight
     for inner in ({"options": {"scale": 2}}, {"loss": "CoSENTLoss", "option": {"scale": 2}}, {"loss": "CoSENTLoss", "options": [2]}, 3, ""):
         with pytest.raises(InputError, match=r"a loss inside another loss must be a name|no loss ''"):
             borrowed_loss("MatryoshkaLoss", {"loss": inner, "matryoshka_dims": [8]}, 8, torch.device("cpu"))
+    for name, given, missing in (("SoftmaxLoss", {}, "num_labels"), ("MatryoshkaLoss", {"loss": "CoSENTLoss"}, "matryoshka_dims")):
+        with pytest.raises(InputError, match=f"{name} needs the option '{missing}'"):
+            borrowed_loss(name, given, 8, torch.device("cpu"))
     term = OBJECTIVES.get("sentence_transformers_loss")(loss="SoftmaxLoss", options={"num_labels": 2})
     with pytest.raises(InputError, match="loss_weights"):
         term.loss({"a": torch.ones(2, 8), "b": torch.ones(2, 8)}, Batch(["x", "y"], {"label": [[0.0], [1.0]]}), {})
@@ -125,5 +128,6 @@ def test_the_options_that_are_known_are_those_of_the_signatures():
     classes = {name: getattr(losses, name) for name in dir(losses) if name.endswith("Loss")}
     assert set(classes) == set(known())
     for name in set(classes) - set(REFUSED):
-        own = list(inspect.signature(classes[name].__init__).parameters)[2:]
-        assert known()[name] == [one for one in own if one != "gather_across_devices"]
+        own = list(inspect.signature(classes[name].__init__).parameters.values())[2:]
+        needed = {one.name: one.default is one.empty and one.name != "embedding_dimension" for one in own}
+        assert known()[name] == {one: must for one, must in needed.items() if one != "gather_across_devices"}

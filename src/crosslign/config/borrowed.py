@@ -24,17 +24,24 @@ REFUSED = {
 """Losses that have no place here, and why."""
 GIVEN = ("gather_across_devices", "kwargs")
 """Arguments that no file gives."""
+WIDTH = "embedding_dimension"
+"""An option that is the model's width where nothing else is given."""
 
 
 @functools.cache
-def losses() -> Mapping[str, list[str]]:
-    """Return the losses that sentence-transformers has, and the options of each; nothing is imported, which would take seconds."""
+def losses() -> Mapping[str, Mapping[str, bool]]:
+    """Return the losses that sentence-transformers has, and the options of each with whether it must be given.
+
+    Nothing is imported, which would take seconds.
+    """
     path, found = source_of(PACKAGE), {}
     for file in sorted(path.parent.glob("[!_]*.py")) if path else ():
         for node in outline_of(f"{PACKAGE}.{file.stem}").body:
             for part in node.body if isinstance(node, ast.ClassDef) and node.name.endswith("Loss") else ():
                 if isinstance(part, ast.FunctionDef) and part.name == "__init__":
-                    found[str(getattr(node, "name", ""))] = [one.arg for one in part.args.args[2:] if one.arg not in GIVEN]
+                    named = [one.arg for one in part.args.args]
+                    needed = {*named[: len(named) - len(part.args.defaults)]} - {WIDTH}
+                    found[str(getattr(node, "name", ""))] = {one: one in needed for one in named[2:] if one not in GIVEN}
     return found
 
 
@@ -50,7 +57,9 @@ def check_loss(name: str, options: Mapping[str, Any], where: str) -> None:
     if name not in known:
         raise InputError(f"sentence-transformers has no loss {name!r}", where=where, why=nearest(name, list(known)))
     if unknown := sorted(set(options) - set(known[name])):
-        raise InputError(f"{name} has no option {unknown[0]!r}", where=where, why=nearest(unknown[0], known[name]))
+        raise InputError(f"{name} has no option {unknown[0]!r}", where=where, why=nearest(unknown[0], list(known[name])))
+    if missing := [option for option, needed in known[name].items() if needed and option not in options]:
+        raise InputError(f"{name} needs the option {missing[0]!r}", where=where, do="Add it to the loss's options")
     if "loss" in options:
         check_loss(*inner_loss(options["loss"], where), where)
 

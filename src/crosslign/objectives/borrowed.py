@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from crosslign.config.borrowed import check_loss, inner_loss
+from crosslign.config.borrowed import WIDTH, check_loss, inner_loss
 from crosslign.errors import InputError
 
 
@@ -43,8 +43,8 @@ def _built(name: str, options: Mapping[str, Any], model: Encoded) -> nn.Module:
     from sentence_transformers.sentence_transformer import losses
 
     kind, given = getattr(losses, name), dict(options)
-    if "embedding_dimension" in inspect.signature(kind.__init__).parameters:
-        given.setdefault("embedding_dimension", model.width)
+    if WIDTH in inspect.signature(kind.__init__).parameters:
+        given.setdefault(WIDTH, model.width)
     if "loss" in given:
         given["loss"] = _built(*inner_loss(given["loss"], f"loss {name}"), model)
     try:
