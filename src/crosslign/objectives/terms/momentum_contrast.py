@@ -24,8 +24,8 @@ class MomentumContrast:
     gradient through k and q. The paper's equation 2 writes h for keys and queries alike. Keys are enqueued after the loss. An
     empty queue gives a loss of exactly 0. Source: MoCo-BERT, section 3, and the step order of the MoCo code.
 
-    EMMA-X's phase 1 (its equation 2) is `in_batch_keys` and `own_side_keys` at τ = 0.05 (the paper prints no temperature in
-    the equation and 0.04 in its appendix; its code has 0.05), with weight 0.5 for the mean over both sides.
+    EMMA-X's phase 1 (its equation 2) is `in_batch_keys` and `own_side_keys` at τ = 0.04 (printed in the paper's appendix; its code
+    has 0.05), with weight 0.5 for the mean over both sides.
 
     Inputs: `a`, `b` [B, d] with gradient; `a_key`, `b_key` [B, d] from the momentum members.
 
