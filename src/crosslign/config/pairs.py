@@ -29,7 +29,7 @@ PLACES = (
     "Reimers and Gurevych 2020: both sides of a pair learn a teacher's vector of the English one.",
 )
 """Where a paper describes the training: by parallel sentences, by a teacher."""
-PLACE_WITHOUT_PAIRS = "mSimCSE 3.2, sentences beside themselves, and SCL 3.1, code-switched views, where a dictionary is named."
+PLACE_WITHOUT_PAIRS = "mSimCSE 3.2, each sentence paired with itself, and SCL 3.1, code-switched views, if a dictionary is named."
 MOST, WEIGHT, LONGEST = 200_000, 0.1, 64
 FLORES, FLORES_ARCHIVE, MEMBERS = "flores200_devtest", "flores200_archive", "flores200_dataset/devtest"
 PAIRED = {"length_ratio", "identical_pair", "as_clean", "longest_common_substring", "non_zero_numerals", "terminal_punctuation"}

@@ -99,7 +99,7 @@ def client(where: str, *, vouched: bool = False) -> Iterator[httpx2.Client]:
 
 def unsafe(to: httpx2.URL | str, where: str, why: str, do: str) -> UnsafeError:
     """Return the error for a server that leads from https to http; `why` nothing makes up for that."""
-    told = f"whoever is on the way to {to} can change the bytes, and {why}"
+    told = f"anyone between here and {to} can change the bytes, and {why}"
     return UnsafeError("the server redirects from https to http", where=where, why=told, do=do)
 
 
