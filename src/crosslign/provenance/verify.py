@@ -34,7 +34,7 @@ def verify(results: Path, project: Path = Path(), own: Iterable[Finding] = ()) -
         lines.append(f"... and {len(bad) - len(shown)} more")
     lines += code_lines(results)
     if any(finding.state == UNREAD for finding in bad):
-        lines.append("what cannot be read stays where it is, with all made of it: change its permissions, or check its disk")
+        lines.append("what cannot be read stays where it is, with all that depends on it: change its permissions, or check its disk")
     lines.append(
         "all results are complete and undamaged"
         if not bad
