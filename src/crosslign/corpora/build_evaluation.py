@@ -83,7 +83,7 @@ def build_evaluation(
     others = {part: Evaluation.read(paths) for part, paths in parts.items()}
     evaluation = read(Given(files, tables, name, langs, limit, entry.get("seed", SEED), others), **options)
     if not evaluation.texts.num_rows or not evaluation.items.num_rows:
-        raise InputError("the evaluation set is empty", where=name, do="Check the files, the languages (of both sides) and the options")
+        raise InputError("the evaluation corpus is empty", where=name, do="Check the files, the languages (of both sides) and the options")
     evaluation.write(out)
     return {
         "rows": evaluation.texts.num_rows,

@@ -77,7 +77,7 @@ class EvaluationBuilder:
     def text(self, lang: str, text: str, pair_text: str | None = None) -> str:
         """Return the text id of a string, giving it one when it is new."""
         if not text or not isinstance(text, str):
-            raise InputError("empty text in an evaluation set" if isinstance(text, str) else f"{text!r} is not text", where=self.name)
+            raise InputError("empty text in an evaluation corpus" if isinstance(text, str) else f"{text!r} is not text", where=self.name)
         return self._texts.setdefault((lang, text, pair_text), f"{self.name}:{len(self._texts)}")
 
     def item(
