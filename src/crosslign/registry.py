@@ -178,6 +178,21 @@ def since_first(version: int) -> dict[str, int]:
     return {"version": version} if version > 1 else {}
 
 
+OWN = {
+    "examples": {"builder", "from", "langs", "seed", "decontaminate", "decontaminate_by", "of", "teacher"},
+    "views": {"builder", "from", "seed"},
+    "terms": {"objective", "weight", "examples", "batch", "micro_batch"},
+    "parts": {"kind", "learning_rate", "clip", "start_from"},
+    "tasks": {"scorer", "texts", "output", "main", "averages", "readout", "lengths", "prefixes", "normalise", "footnote", "splits"},
+}
+"""Keys that belong to the entry itself; every other key of it is an option of the implementation that it names."""
+
+
+def options_of(section: str, entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys of an entry that are options of its implementation."""
+    return {key: value for key, value in entry.items() if key not in OWN[section]}
+
+
 class Registry(Generic[T]):
     """Named implementations of one extension point.
 

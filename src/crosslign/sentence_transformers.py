@@ -19,14 +19,13 @@ from torch import Tensor, nn
 from torch.optim.optimizer import register_optimizer_step_post_hook
 from transformers import TrainerCallback
 
-from crosslign.config.entry_keys import options_of
 from crosslign.config.options import check_call, check_weight, checked
 from crosslign.encoders.model import MAIN
 from crosslign.errors import InputError
 from crosslign.objectives.columns import Given, batch_of, encoded_twice, plain_columns
 from crosslign.objectives.contract import Batch, Input, checked_loss, plan_of
 from crosslign.objectives.saved_parts import make_part, state_of
-from crosslign.registry import nearest
+from crosslign.registry import nearest, options_of
 from crosslign.training.checkpoint import save_tensors
 from crosslign.training.draws import derive, seed_device, torch_generator
 from crosslign.training.gathered import gathered, joined

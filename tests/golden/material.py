@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from crosslign.config import graph
 from crosslign.config.catalog import reader_of
-from crosslign.config.entry_keys import options_of
 from crosslign.config.load import load_project
 from crosslign.config.settings import read_settings
 from crosslign.config.versions import code_behind
@@ -27,6 +26,7 @@ from crosslign.corpora.stand_ins._sentences import load_sentences
 from crosslign.files import write_rows
 from crosslign.files.home import own_folder
 from crosslign.paths import CATALOG
+from crosslign.registry import options_of
 from crosslign.views import VIEWS, Setting
 from crosslign.views.build import view_schema
 

@@ -14,7 +14,6 @@ import torch
 from golden import Case
 from material import FOLDER, ITEMS, ROOT, behind_corpora, cover, digest, evaluation, project, vectors
 
-from crosslign.config.entry_keys import options_of
 from crosslign.config.figures import figure_inputs
 from crosslign.config.resolve import entry_of
 from crosslign.config.signatures import IMPLEMENTATIONS
@@ -27,6 +26,7 @@ from crosslign.mining.backends import BACKENDS
 from crosslign.mining.lists import State
 from crosslign.objectives import OBJECTIVES
 from crosslign.objectives.contract import Batch, ids_of, plan_of
+from crosslign.registry import options_of
 from crosslign.reporting.figures._draw import draw
 from crosslign.tasks.score import score_with_resamples
 from crosslign.training.terms import build_parts

@@ -33,7 +33,6 @@ from material import (
 
 from crosslign.config import graph
 from crosslign.config.catalog import reader_of
-from crosslign.config.entry_keys import options_of
 from crosslign.corpora import EVALUATIONS, READERS, STAND_INS, Given
 from crosslign.corpora.pipeline import Pipeline
 from crosslign.examples import BUILDERS, Material
@@ -42,6 +41,7 @@ from crosslign.examples.shapes import shape_of
 from crosslign.files import write_rows
 from crosslign.files.home import own_folder
 from crosslign.files.rows import SCHEMAS
+from crosslign.registry import options_of
 
 FILES = 3
 """Files of a stand-in that are looked at: the first, the last and one between."""

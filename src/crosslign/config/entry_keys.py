@@ -1,4 +1,4 @@
-"""Keys of entries that belong to the library, and those that are options of an implementation."""
+"""Keys of recipes that are read in several places: those of `train:`, the head of a cross-encoder, the forms in which rows are read."""
 
 from __future__ import annotations
 
@@ -7,14 +7,6 @@ from typing import Any
 
 from crosslign.config.signatures import Declared
 
-OWN = {
-    "examples": {"builder", "from", "langs", "seed", "decontaminate", "decontaminate_by", "of", "teacher"},
-    "views": {"builder", "from", "seed"},
-    "terms": {"objective", "weight", "examples", "batch", "micro_batch"},
-    "parts": {"kind", "learning_rate", "clip", "start_from"},
-    "tasks": {"scorer", "texts", "output", "main", "averages", "readout", "lengths", "prefixes", "normalise", "footnote", "splits"},
-}
-"""Keys that belong to the entry itself; every other key of it is an option of the implementation that it names."""
 PACE = ("checkpoint_minutes", "checkpoint_every")
 """Keys of `train:` that say when a run is saved: they change no bytes, so no recipe has them and no change reruns a training."""
 KERNELS = "kernels"
@@ -35,11 +27,6 @@ TRAIN_DEFAULTS: dict[str, Any] = {
     "threads": 1,
 }
 """Values of `train:` that a recipe may leave out (docs/papers/msimcse.md)."""
-
-
-def options_of(section: str, entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keys of an entry that are options of its implementation."""
-    return {key: value for key, value in entry.items() if key not in OWN[section]}
 
 
 def without_pace(train: Mapping[str, Any]) -> dict[str, Any]:

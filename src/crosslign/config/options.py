@@ -9,13 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any, ParamSpec, TypeVar
 
-from crosslign.config.entry_keys import options_of
 from crosslign.config.schema import check_value, schemas_by_name, validator
 from crosslign.config.signatures import IMPLEMENTATIONS, Declared, arguments_of
 from crosslign.config.yaml_files import YamlFile
 from crosslign.console import number_of
 from crosslign.errors import InputError
-from crosslign.registry import nearest
+from crosslign.registry import nearest, options_of
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -9,14 +9,14 @@ from typing import Any, Final
 from crosslign.config.borrowed import check_loss
 from crosslign.config.budgets import check_budgets
 from crosslign.config.cells import is_scored, row_systems, setting_of, system_of
-from crosslign.config.entry_keys import head_of, options_of
+from crosslign.config.entry_keys import head_of
 from crosslign.config.project import Project
 from crosslign.config.resolve import entry_of, is_untrained
 from crosslign.config.signatures import IMPLEMENTATIONS, Implementations
 from crosslign.config.yaml_files import YamlFile, where_of
 from crosslign.errors import InputError
 from crosslign.languages import normalise
-from crosslign.registry import nearest
+from crosslign.registry import nearest, options_of
 
 Place = tuple[str | int, ...]
 NEEDED: Final = {"systems": ("base", "terms", "train", "readout"), "finetunes": ("terms", "train", "readout")}

@@ -12,7 +12,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from crosslign.config.entry_keys import options_of
 from crosslign.corpora.decontamination import Decontamination
 from crosslign.corpora.sampling import sampled
 from crosslign.errors import InputError
@@ -21,6 +20,7 @@ from crosslign.examples.rows import Rows
 from crosslign.examples.shapes import shape_of
 from crosslign.files import write_batches
 from crosslign.files.temporary import temporary_folder
+from crosslign.registry import options_of
 
 log = logging.getLogger(__name__)
 SEED = 42

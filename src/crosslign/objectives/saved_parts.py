@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from torch import Tensor
 
-from crosslign.config.entry_keys import options_of
 from crosslign.errors import InputError
 from crosslign.objectives import PARTS
 from crosslign.objectives.contract import Part
+from crosslign.registry import options_of
 
 if TYPE_CHECKING:
     from crosslign.encoders.model import Model

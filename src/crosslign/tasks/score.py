@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from crosslign.config.entry_keys import options_of
 from crosslign.corpora.evaluation import Evaluation
 from crosslign.errors import InputError
 from crosslign.files import read_json, write_json, write_rows
 from crosslign.files.rows import SCHEMAS
+from crosslign.registry import options_of
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import ONE_THREAD, Averages, EncodedCorpus, Machine, TaskData, members
 from crosslign.tasks.measures import Measure, interval

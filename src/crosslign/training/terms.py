@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crosslign.config.entry_keys import options_of
 from crosslign.encoders.model import MAIN, Model
 from crosslign.errors import InputError
 from crosslign.objectives import OBJECTIVES
 from crosslign.objectives.contract import Objective, Part
 from crosslign.objectives.saved_parts import make_part, take_over, take_published
+from crosslign.registry import options_of
 from crosslign.training.draws import Order, derive
 from crosslign.training.tokenised import Store
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from crosslign.config.entry_keys import options_of
 from crosslign.console import number_of
 from crosslign.corpora.columns import SIDES, kind_of
 from crosslign.errors import InputError
 from crosslign.files import iter_rows, write_batches
 from crosslign.files.rows import SCHEMAS
+from crosslign.registry import options_of
 from crosslign.views import VIEWS, Setting, ViewBuilder
 
 log = logging.getLogger(__name__)
