@@ -1,4 +1,4 @@
-"""Stages of `growth.py` that make, compare and score evaluation sets: bitext as BUCC has it, and sets of random vectors."""
+"""Stages of `growth.py` that make, compare and score evaluation corpora: bitext as BUCC has it, and sets of random vectors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from crosslign.paths import EVALUATION_FILES
 SENTENCE = 110
 """Characters of a sentence of BUCC, about: 328 MB of some 2.7 million sentences."""
 SETS = 45
-"""Evaluation sets that the five papers' overlap is measured on."""
+"""Evaluation corpora that the five papers' overlap is measured on."""
 QUERIES = 66
 """Entities of Mewsli-X for each of its mentions."""
 LANGUAGE = 2009
@@ -21,7 +21,7 @@ LANGUAGE = 2009
 
 
 def evaluation(folder: Path, size: str) -> dict[str, Path]:
-    """Build an evaluation set of all lines of a size, cut to the length of sentences, as of BUCC."""
+    """Build an evaluation corpus of all lines of a size, cut to the length of sentences, as of BUCC."""
     from crosslign.corpora.build_evaluation import build_evaluation
 
     files = {}
@@ -36,7 +36,7 @@ def evaluation(folder: Path, size: str) -> dict[str, Path]:
 
 
 def overlap(folder: Path, size: str) -> None:
-    """Count the text of many evaluation sets in a corpus of all lines of a size."""
+    """Count the text of many evaluation corpora in a corpus of all lines of a size."""
     from crosslign.corpora.overlap import measure_corpus
 
     texts = evaluation(folder, "2000")["texts"]
@@ -54,7 +54,7 @@ def _matrix(path: Path, rows: int, dimension: int) -> Path:
 
 
 def _score(folder: Path, task: dict[str, Any], built: dict[str, Any]) -> None:
-    """Score random vectors of evaluation sets, by role."""
+    """Score random vectors of evaluation corpora, by role."""
     from crosslign.tasks.score import HEAD, IN_EACH_RECORD, score_run
 
     sets = {role: {part: folder / f"{role}.{part}.parquet" for part in EVALUATION_FILES} for role in built}

@@ -2,7 +2,7 @@
 
 Each stage runs at three sizes, a factor of three apart, in a process of its own: corpora of the mirror's real sentence pairs (four in a
 line, copies behind numbers) through the catalog's filters, training sets of them, these tokenised by the vocabulary of XLM-R, given
-translations as views, an evaluation set of sentences and its overlap, and searches, scores and a figure of random vectors. Figures are
+translations as views, an evaluation corpus of sentences and its overlap, and searches, scores and a figure of random vectors. Figures are
 processor time less that of a tiny size, and peak memory; of several processes, each takes as much above its start as the one that was
 measured. A corpus' time is that of reading, with a small sample drawn, and without `language_id`; to its extrapolation comes what the rows
 that could be drawn take in all filters. Its memory is that of a sample of half the rows. The slope is that of log over log. The

@@ -274,9 +274,9 @@ def evaluate(encoder: Encodes, tasks: Iterable[str], *, config: Sequence[str] = 
     name, machine = getattr(encoder, "name", type(encoder).__name__), Machine(all_devices(), torch.get_num_threads())
     records: list[dict[str, Any]] = []
     for task, entry in entries.items():
-        sets = {role: Evaluation.read(graph.evaluation_paths(project, corpus)) for role, corpus in entry["texts"].items()}
-        matrices = {role: _matrix(project, encoder, task, role, found) for role, found in sets.items()}
-        records += map(asdict, score(task, entry, matrices, sets, machine))
+        corpora = {role: Evaluation.read(graph.evaluation_paths(project, corpus)) for role, corpus in entry["texts"].items()}
+        matrices = {role: _matrix(project, encoder, task, role, found) for role, found in corpora.items()}
+        records += map(asdict, score(task, entry, matrices, corpora, machine))
     return frames.frame(frames.rows_of(records, {"run_id": name})).assign(main=[record["main"] for record in records])
 
 

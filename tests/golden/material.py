@@ -140,7 +140,7 @@ def view(name: str) -> pa.Table:
 
 @functools.cache
 def evaluation(name: str) -> Evaluation:
-    """Return an evaluation set of few items."""
+    """Return an evaluation corpus of few items."""
     entry = project().corpora[name]
     langs = entry.get("langs", ())
     others = {part: evaluation(part) for part in entry.get("of", [])}
@@ -164,7 +164,7 @@ def vectors(*named: Any, rows: int, size: int = 16) -> np.ndarray:
 
 
 def behind_corpora(names) -> set[str]:
-    """Return the modules that rows of corpora, views and evaluation sets rest on, stages left out: here none takes part."""
+    """Return the modules that rows of corpora, views and evaluation corpora depend on, stages left out: here none takes part."""
     found: set[str] = set()
     for name in names:
         if name in project().views:

@@ -66,7 +66,7 @@ def readouts(kept):
 
 
 def _read(label, given):
-    """Return a few vectors of the small evaluation set, as one readout gives them."""
+    """Return a few vectors of the small evaluation corpus, as one readout gives them."""
     out = RESULTS / "readouts" / f"{label.replace(' ', '_')}.npy"
     recipe = {"run": "tiny", "checkpoint": "base", "text_set": "sts", "readout": "x", "readout_entry": given, "head": {}}
     inputs = {"encoder": encoder()[0], "texts": parts()["texts"]}

@@ -1,4 +1,4 @@
-"""Golden results of what makes text and whole numbers: files, rows, evaluation sets, filters, views, training sets."""
+"""Golden results of what makes text and whole numbers: files, rows, evaluation corpora, filters, views, training sets."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _dataset():
 
 
 def evaluations(kept):
-    """Evaluation sets that together use every option of every reader."""
+    """Evaluation corpora that together use every option of every reader."""
     entries = [
         (reader_of(e), name, {**e.get("options", {}), **({"of": len(e["of"]) > 1} if "of" in e else {})}) for name, e in _catalog(True)
     ]

@@ -1,4 +1,4 @@
-# sources -> corpora: fetch, prepare encoders, read and filter text, make evaluation sets.
+# sources -> corpora: fetch, prepare encoders, read and filter text, make evaluation corpora.
 
 
 rule fetch:

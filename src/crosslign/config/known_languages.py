@@ -1,4 +1,4 @@
-"""Codes of languages, and which evaluation sets know them: `resources/languages.yaml` of the catalog."""
+"""Codes of languages, and which evaluation corpora know them: `resources/languages.yaml` of the catalog."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def canonical(code: str) -> str:
 
 
 def known_as(code: str, languages: list[str]) -> list[str]:
-    """Return how an evaluation set calls a language, among its codes with scripts; of one script where `code` names it."""
+    """Return how an evaluation corpus calls a language, among its codes with scripts; of one script where `code` names it."""
     threes, script = spellings(code), code.partition("_")[2]
     found = [name for name in languages if name.partition("_")[0] in threes]
     return [name for name in found if not script or name.endswith(f"_{script}")]
 
 
 @functools.cache
-def evaluation_sets() -> dict[str, list[str]]:
-    """Return the languages of evaluation sets, as codes of three letters with scripts, by set."""
+def evaluation_languages() -> dict[str, list[str]]:
+    """Return the languages of evaluation corpora, as codes of three letters with scripts, by corpus."""
     sets = _read()["sets"]
     return {name: codes.split() for name, codes in sets.items()} if isinstance(sets, Mapping) else {}

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from crosslign.config.known_languages import canonical, evaluation_sets
+from crosslign.config.known_languages import canonical, evaluation_languages
 from crosslign.config.yaml_files import YamlFile
 from crosslign.errors import InputError
 from crosslign.registry import nearest
@@ -147,7 +147,7 @@ class _Pair:
         return names
 
     def _evaluation(self, kind: str, code: str, entry: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """Add an evaluation set and its task; yield its columns, both directions."""
+        """Add an evaluation corpus and its task; yield its columns, both directions."""
         name = f"{self.target}_{kind}_{code.lower()}"
         licence = self.known["sources"][entry["source"]]["licence"]
         self.out.corpora[name] = {"kind": "evaluation", "langs": [], "licence": licence, **entry, **READ_BY[kind]}
@@ -158,7 +158,7 @@ class _Pair:
             yield {"group": HEADINGS[kind], "label": arrow, "task": name, **main, "direction": direction}
 
     def _mining(self, code: str, entry: Mapping[str, Any], sides: Mapping[str, str]) -> dict[str, Any]:
-        """Add a set in BUCC's form, cut from the lines of an evaluation set, and its task; return its column."""
+        """Add a set in BUCC's form, cut from the lines of an evaluation corpus, and its task; return its column."""
         name, pair = f"{self.target}_mining_{code.lower()}", "-".join(sides)
         own = {"langs": [*sides], "licence": self.known["sources"][entry["source"]]["licence"]}
         self.out.corpora[f"{name}_lines"] = {
@@ -186,7 +186,7 @@ class _Pair:
             for index, code in enumerate(given.get(kind, [])):
                 own, english = OWN_FILES[kind].format(code=code), ENGLISH_FILES[kind].format(code=code)
                 entry, folder = {"source": source, "files": [own, english]}, ""
-                if own not in there and code in evaluation_sets()["FLORES-200"]:
+                if own not in there and code in evaluation_languages()["FLORES-200"]:
                     entry, folder = {"source": FLORES_ARCHIVE, "langs": [code]}, f"{MEMBERS}/"
                 elif lacking := [name for name in (own, english) if name not in there]:
                     keys = ("evaluations", kind, index)
@@ -197,7 +197,7 @@ class _Pair:
         return [*columns, *(self._mining(*one) for one in mined.values())]
 
     def others(self) -> tuple[list[dict[str, Any]], list[str]]:
-        """Return the columns of sentence similarity and of what was lost, and the evaluation sets behind them."""
+        """Return the columns of sentence similarity and of what was lost, and the evaluation corpora behind them."""
         columns, sets = [], []
         for key, heading in (("similarity", "Sentence similarity"), ("lost", "What others lost")):
             for index, column in enumerate(self.entry.get(key, [])):

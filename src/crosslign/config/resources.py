@@ -117,7 +117,7 @@ def _asked(rule: str, load: Load) -> Need:
         "build_view": (3000 + 2.5 * text, load.slowness * (120 + text / 20), text),
         # Rows are read in parts, their numbers are held.
         "build_examples": (3000 + 0.3 * text, 30 + read / 250 + encoding, 3 * text),
-        # Keys of the evaluation sets are held, corpora are read in parts.
+        # Keys of the evaluation corpora are held, corpora are read in parts.
         "measure_overlap": (3000 + 0.02 * text, 60 + text / 100, 0),
         # A shard in each process: of rows with five views some 800 MB, beside one tokenizer of XLM-R.
         "tokenise": (8000, 30 + read / 20, load.staged_mb),

@@ -20,14 +20,14 @@ COLUMNS = ("corpus", "evaluation", "rows", "found", "all_sides", "evaluation_tex
 
 
 @dataclass
-class _EvaluationSet:
+class _EvaluationCorpus:
     """Sorted distinct keys of an evaluation corpus's texts, and which of them were met."""
 
     keys: NDArray[np.bytes_]
     met: NDArray[np.bool_]
 
     @classmethod
-    def read(cls, texts: Path) -> _EvaluationSet:
+    def read(cls, texts: Path) -> _EvaluationCorpus:
         found = [keys_of(column.drop_null()) for batch in iter_rows(texts, ["text", "pair_text"]) for column in batch.columns]
         keys = np.unique(np.concatenate([np.empty(0, KEY_TYPE), *found]))
         return cls(keys, np.zeros(len(keys), bool))
@@ -65,7 +65,7 @@ def measure_corpus(rows: Path, evaluations: Mapping[str, Path]) -> list[dict[str
         For each evaluation corpus: `evaluation`, `rows` of the corpus, `found` (rows of which any side is in the set),
         `all_sides` (rows of which every side is), `evaluation_texts` (distinct keys of the set), `texts_found` (of them, in the corpus).
     """
-    sets = {name: _EvaluationSet.read(path) for name, path in evaluations.items()}
+    sets = {name: _EvaluationCorpus.read(path) for name, path in evaluations.items()}
     total = 0
     found, whole = dict.fromkeys(sets, 0), dict.fromkeys(sets, 0)
     for batch in iter_rows(rows):
@@ -118,7 +118,7 @@ def as_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
     lines = [
         "# Evaluation text in the corpora",
         "",
-        "Rows of each corpus that hold a text of each evaluation set / training examples made of them that were dropped;",
+        "Rows of each corpus that hold a text of each evaluation corpus / training examples made of them that were dropped;",
         "`!` where the catalog expects none (`expect_none`).",
         "",
         "| " + " | ".join(["corpus", "rows", *evaluations]) + " |",

@@ -1,4 +1,4 @@
-"""What there is for a pair of languages, without network: OPUS by the catalogue inside opustools, our own catalog, and evaluation sets."""
+"""What there is for a pair of languages, without network: OPUS by opustools' catalogue, our own catalog, and evaluation corpora."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from crosslign.config.catalog import bytes_of, file_names
-from crosslign.config.known_languages import SCRIPT_NAMES, canonical, evaluation_sets, known_as, spellings
+from crosslign.config.known_languages import SCRIPT_NAMES, canonical, evaluation_languages, known_as, spellings
 from crosslign.config.pairs import FILTERS, LONGEST, MOST, PREFIX, TATOEBA, WEIGHT
 from crosslign.config.project import Project
 from crosslign.console import as_columns, bytes_text
@@ -93,9 +93,9 @@ class Plan:
         taken: parallel text that is trained on.
         dictionaries: by which English sentences are code-switched, where there is too little parallel text.
         monolingual: text of the language alone, where there is no dictionary either.
-        evaluations: codes of the languages by evaluation set of the table.
+        evaluations: codes of the languages by evaluation corpus of the table.
         languages: all but English, as the user named them.
-        lacking: those of which no evaluation set of the table knows anything.
+        lacking: those of which no evaluation corpus of the table knows anything.
     """
 
     pairs: list[str]
@@ -202,10 +202,10 @@ def _tatoeba(project: Project) -> list[str]:
 
 
 def evaluations_of(project: Project, code: str) -> dict[str, list[str]]:
-    """Return how the table's evaluation sets, with English as a pivot, call a language, by set; only those that have it."""
+    """Return how the table's evaluation corpora, with English as a pivot, call a language, by corpus; only those that have it."""
     tatoeba = known_as(code.partition("_")[0], _tatoeba(project))
     own = code if "_" in code else f"{code}{USUAL_SCRIPT.get(canonical(code), '')}"
-    flores = known_as(own, evaluation_sets()["FLORES-200"])
+    flores = known_as(own, evaluation_languages()["FLORES-200"])
     return {kind: codes for kind, codes in (("tatoeba", tatoeba[:1]), ("flores", flores)) if codes}
 
 
@@ -323,9 +323,9 @@ def method_of(plan: Plan, teacher: str | None) -> str:
 
 
 def set_lines(project: Project, plan: Plan) -> Iterator[str]:
-    """Yield the evaluation sets that know the languages, with what they call them; those that the table has are marked."""
+    """Yield the evaluation corpora that know the languages, with what they call them; those that the table has are marked."""
     rows = [("", "evaluation corpus", *plan.languages)]
-    for name, languages in {"Tatoeba v1": _tatoeba(project), **evaluation_sets()}.items():
+    for name, languages in {"Tatoeba v1": _tatoeba(project), **evaluation_languages()}.items():
         known = [" ".join(known_as(code.partition("_")[0] if name == "Tatoeba v1" else code, languages)) for code in plan.languages]
         if any(known):
             kind = {"Tatoeba v1": "tatoeba", "FLORES-200": "flores"}.get(name, "")

@@ -27,11 +27,11 @@ def score(job: Job) -> None:
     entry = recipe["readout_entry"]
     roles = list(recipe["task_entry"]["texts"])
     matrices = {role: job.inputs["roles"][role]["matrix"] for role in roles}
-    sets = {role: {part: job.inputs["roles"][role][part] for part in EVALUATION_FILES} for role in roles}
+    files = {role: {part: job.inputs["roles"][role][part] for part in EVALUATION_FILES} for role in roles}
     sidecars = [read_json(lineage_path(matrices[role])) for role in roles]
     read = {role: sidecar["recipe"]["readout_entry"] for role, sidecar in zip(roles, sidecars, strict=True)}
     lengths, prefixes = ({role: entry[key] for role, entry in read.items()} for key in ("max_length", "prefix"))
-    sets_by_corpus = {corpus: sets[role] for role, corpus in recipe["task_entry"]["texts"].items()}
+    by_corpus = {corpus: files[role] for role, corpus in recipe["task_entry"]["texts"].items()}
     context = {
         **{key: recipe[key] for key in ("run_id", "system", "seed", "checkpoint", "readout", "profile")},
         **{key: entry[key] for key in ("pooling", "precision")},
@@ -44,7 +44,7 @@ def score(job: Job) -> None:
         "score_change": str(entry.get("score_change", "" if entry["precision"] == "fp32" else "not measured")),
         "checkpoint_sha": _checkpoint_sha(dict(zip(matrices.values(), sidecars, strict=True))),
         "code_version": job.lineage.version,
-        "data_manifest_sha": _data_manifest_sha(job.lineage, sets_by_corpus),
+        "data_manifest_sha": _data_manifest_sha(job.lineage, by_corpus),
         "collapsed": next((found for sidecar in sidecars if (found := sidecar["counts"].get("collapsed"))), ""),
         "note": _unknown_note(matrices, sidecars, recipe["task_entry"]["texts"]),
     }
@@ -54,7 +54,7 @@ def score(job: Job) -> None:
     job.lineage.device = ", ".join(devices)
     with job.publish("scores") as (out, counts):
         to, resamples = out["scores"], out["resamples"]
-        counts["records"] = len(score_run(recipe["task"], recipe["task_entry"], matrices, sets, to, context, resamples, machine))
+        counts["records"] = len(score_run(recipe["task"], recipe["task_entry"], matrices, files, to, context, resamples, machine))
     shutil.rmtree(work, ignore_errors=True)
 
 
@@ -78,12 +78,12 @@ def _checkpoint_sha(sidecars: Mapping[Path, Mapping[str, Any]]) -> str:
     return next(iter(found))
 
 
-def _data_manifest_sha(lineage: Lineage, sets: Mapping[str, Mapping[str, Path]]) -> str:
+def _data_manifest_sha(lineage: Lineage, corpora: Mapping[str, Mapping[str, Path]]) -> str:
     """Return the hash of the data that a task is scored on: of the sorted names and checksums of its texts, items and gold.
 
     Args:
         lineage: of the job, which has the checksums.
-        sets: files of each evaluation corpus, by name.
+        corpora: files of each evaluation corpus, by name.
     """
-    lines = [f"{corpus}/{part} {lineage.input_checksum(file)}\n" for corpus, files in sets.items() for part, file in files.items()]
+    lines = [f"{corpus}/{part} {lineage.input_checksum(file)}\n" for corpus, files in corpora.items() for part, file in files.items()]
     return sha256_text("".join(sorted(lines)))

@@ -188,29 +188,29 @@ class TaskData:
 
     Attributes:
         name: task id.
-        sets: evaluation corpus of each role that is there.
+        corpora: evaluation corpus of each role that is there.
         averages: subsets of each named average.
         machine: what its searches may use.
     """
 
     name: str
-    sets: Mapping[str, EncodedCorpus]
+    corpora: Mapping[str, EncodedCorpus]
     averages: Averages
     machine: Machine = ONE_THREAD
 
-    def set(self, *roles: str) -> EncodedCorpus | None:
+    def corpus(self, *roles: str) -> EncodedCorpus | None:
         """Return the evaluation corpus of the first of these roles that the task has, or None."""
-        return next((self.sets[role] for role in roles if role in self.sets), None)
+        return next((self.corpora[role] for role in roles if role in self.corpora), None)
 
-    def only_set(self) -> EncodedCorpus:
+    def only_corpus(self) -> EncodedCorpus:
         """Return the one evaluation corpus of a task that has one.
 
         Raises:
             InputError: the task has more or fewer.
         """
-        if len(self.sets) != 1:
-            raise InputError(f"this scorer needs one evaluation corpus, not {len(self.sets)}", where=f"task {self.name!r}")
-        return next(iter(self.sets.values()))
+        if len(self.corpora) != 1:
+            raise InputError(f"this scorer needs one evaluation corpus, not {len(self.corpora)}", where=f"task {self.name!r}")
+        return next(iter(self.corpora.values()))
 
 
 def members(averages: Averages, name: str, subsets: Sequence[str]) -> list[str]:

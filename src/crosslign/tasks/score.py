@@ -131,7 +131,7 @@ def score_with_resamples(
     name: str,
     task: Mapping[str, Any],
     outputs: Mapping[str, np.ndarray],
-    sets: Mapping[str, Evaluation],
+    corpora: Mapping[str, Evaluation],
     collapsed: str = "",
     machine: Machine = ONE_THREAD,
 ) -> list[Scored]:
@@ -141,7 +141,7 @@ def score_with_resamples(
         name: task id.
         task: its entry in config/tasks.yaml: `scorer`, `texts`, `main`, `averages`, `splits`, and the scorer's options.
         outputs: for each role, a matrix whose row i belongs to row i of the role's texts.
-        sets: for each role, its evaluation corpus.
+        corpora: for each role, its evaluation corpus.
         collapsed: why the checkpoint counts as collapsed by what its training saw, or empty.
         machine: what its searches may use.
 
@@ -153,9 +153,9 @@ def score_with_resamples(
         InputError: rows and texts differ in number, a vector has no direction, gold names unknown items, or `main` names no record.
     """
     splits = task.get("splits", {})
-    sets = {role: sets[role].one_split(splits[role]) if role in splits else sets[role] for role in outputs}
+    corpora = {role: corpora[role].one_split(splits[role]) if role in splits else corpora[role] for role in outputs}
     data = TaskData(
-        name, {role: EncodedCorpus(role, sets[role], outputs[role]) for role in sorted(outputs)}, task.get("averages", {}), machine
+        name, {role: EncodedCorpus(role, corpora[role], outputs[role]) for role in sorted(outputs)}, task.get("averages", {}), machine
     )
     measures = checked_measures(task["scorer"], SCORERS.get(task["scorer"], where=f"task {name!r}")(data, **options_of("tasks", task)))
     measures += averages_of(measures, data.averages)
@@ -167,7 +167,7 @@ def score_with_resamples(
             f"`main` names no record: {' '.join(filter(None, wanted))}", where=f"tasks.{name}.main", why=f"its records are: {made}"
         )
     # Logits of one sign are not a sign of collapse; scorers of logits tell it themselves.
-    if task.get("output") != "logits" and any(part.collapsed for part in data.sets.values()):
+    if task.get("output") != "logits" and any(part.collapsed for part in data.corpora.values()):
         collapsed = "all vectors are alike"
     scored = [(_record(name, measure, _identity(measure) == wanted, collapsed), measure.resamples) for measure in measures]
     return sorted(scored, key=lambda pair: _identity(pair[0]))
@@ -177,11 +177,11 @@ def score(
     name: str,
     task: Mapping[str, Any],
     outputs: Mapping[str, np.ndarray],
-    sets: Mapping[str, Evaluation],
+    corpora: Mapping[str, Evaluation],
     machine: Machine = ONE_THREAD,
 ) -> list[Record]:
     """Return the records of `score_with_resamples`."""
-    return [record for record, _ in score_with_resamples(name, task, outputs, sets, machine=machine)]
+    return [record for record, _ in score_with_resamples(name, task, outputs, corpora, machine=machine)]
 
 
 def write_scores(out: Path, context: Mapping[str, Any], records: Sequence[Record]) -> None:
@@ -236,7 +236,7 @@ def score_run(
     name: str,
     task: Mapping[str, Any],
     matrices: Mapping[str, Path],
-    sets: Mapping[str, Mapping[str, Path]],
+    files: Mapping[str, Mapping[str, Path]],
     out: Path,
     context: Mapping[str, Any],
     resamples: Path | None = None,
@@ -248,7 +248,7 @@ def score_run(
         name: task id.
         task: its entry in config/tasks.yaml.
         matrices: for each role, the `.npy` of its evaluation corpus; memory-mapped.
-        sets: for each role, the paths of its texts, items and gold.
+        files: for each role, the paths of its texts, items and gold.
         out: score file.
         context: what `write_scores` needs, except the task; `collapsed` where training marked the checkpoint; `note`, what tables are
             to say of each of these values.
@@ -260,11 +260,11 @@ def score_run(
             vector of NaN or zeros (names file, row and text).
     """
     outputs = {role: open_vectors(path) for role, path in matrices.items()}
-    evaluations = {role: Evaluation.read(sets[role]) for role in matrices}
+    corpora = {role: Evaluation.read(files[role]) for role in matrices}
     try:
-        scored = score_with_resamples(name, task, outputs, evaluations, str(context.get("collapsed", "")), machine)
+        scored = score_with_resamples(name, task, outputs, corpora, str(context.get("collapsed", "")), machine)
     except VectorError as error:
-        raise _with_text(error, matrices, evaluations) from error
+        raise _with_text(error, matrices, corpora) from error
     records = [_noted(record, str(context.get("note", ""))) for record, _ in scored]
     if resamples is not None:
         write_resamples(resamples, scored)
@@ -276,10 +276,10 @@ def _noted(record: Record, note: str) -> Record:
     return replace(record, note=" ".join(filter(None, (record.note, note)))) if note else record
 
 
-def _with_text(error: VectorError, matrices: Mapping[str, Path], evaluations: Mapping[str, Evaluation]) -> InputError:
+def _with_text(error: VectorError, matrices: Mapping[str, Path], corpora: Mapping[str, Evaluation]) -> InputError:
     """Return the error with the text whose vector it is."""
     for role, path in matrices.items():
         if Path(path).resolve() == Path(error.matrix).resolve():
-            text = evaluations[role].texts["text_id"][error.row].as_py()
+            text = corpora[role].texts["text_id"][error.row].as_py()
             return InputError(error.what, where=f"{path}, row {error.row} (text {text!r})", do="Delete the file; the next run rebuilds it")
     return error

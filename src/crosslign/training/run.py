@@ -24,7 +24,7 @@ from crosslign.threads import limit_threads
 from crosslign.training.fit import fit
 from crosslign.training.terms import build_parts
 
-Sets = Mapping[str, Mapping[str, Path]]
+Files = Mapping[str, Mapping[str, Path]]
 SELECT_FIELDS = ("subset", "metric", "protocol", "direction")
 
 
@@ -64,14 +64,14 @@ def _deciding(
 
 
 def dev_scores(
-    recipe: Mapping[str, Any], sets: Sets, tasks: Mapping[str, Mapping[str, Any]], parts: Mapping[str, Part] | None = None
+    recipe: Mapping[str, Any], files: Files, tasks: Mapping[str, Mapping[str, Any]], parts: Mapping[str, Part] | None = None
 ) -> DevScores | None:
     """Return what scores a model for every selection of the recipe, with the ordinary scorers.
 
     Args:
         recipe: its `select`, `readout`, and `dev_readouts`, the readout of each task and evaluation corpus instead; a corpus
             that several tasks read alike is encoded once. On a GPU the training's precision takes the place of fp32.
-        sets: texts, items and gold of each evaluation corpus that the tasks name.
+        files: texts, items and gold of each evaluation corpus that the tasks name.
         tasks: entries of config/tasks.yaml, by id.
         parts: the run's parts; a task on logits gets those of its classification head.
     """
@@ -84,7 +84,7 @@ def dev_scores(
     wants_logits = any(tasks[name]["output"] == "logits" for name in names)
     if wants_logits and head_of(recipe) is None:
         raise InputError("a selection by logits needs a classification head", where=f"{recipe['system']}: select")
-    evaluations = _deciding({corpus: Evaluation.read(sets[corpus]) for corpus in corpora}, select, tasks)
+    evaluations = _deciding({corpus: Evaluation.read(files[corpus]) for corpus in corpora}, select, tasks)
     readouts = recipe.get("dev_readouts", {})
 
     wanted = {
@@ -143,9 +143,9 @@ class DevScores:
         records = {}
         for name, roles in self._wanted.items():
             outputs = {role: encoded[self._reads.index(read)] for role, read in roles.items()}
-            looked_at = {role: self._evaluations[corpus] for role, (corpus, _, _) in roles.items()}
+            corpora = {role: self._evaluations[corpus] for role, (corpus, _, _) in roles.items()}
             machine = Machine([str(model.device)], torch.get_num_threads())
-            records[name] = score(name, without_intervals(self._tasks[name]), outputs, looked_at, machine)
+            records[name] = score(name, without_intervals(self._tasks[name]), outputs, corpora, machine)
         return {name: pick_score(records[entry["task"]], name, entry) for name, entry in self._recipe["select"].items()}
 
 
@@ -153,7 +153,7 @@ def train_run(
     recipe: Mapping[str, Any],
     examples: Mapping[str, Path],
     base: Mapping[str, Path],
-    sets: Sets,
+    files: Files,
     tasks: Mapping[str, Mapping[str, Any]],
     out: Path,
     checkpoints: Path,
@@ -165,7 +165,7 @@ def train_run(
         recipe: the resolved recipe of the run.
         examples: folders of tokenised training sets by id.
         base: folder of each member to start from.
-        sets: texts, items and gold of the evaluation corpora of the dev evaluations, by id.
+        files: texts, items and gold of the evaluation corpora of the dev evaluations, by id.
         tasks: their entries of config/tasks.yaml, by id.
         out: the run's folder, moved into place whole.
         checkpoints: working folder, with the saved states.
@@ -179,5 +179,5 @@ def train_run(
     if (dropout := recipe["train"].get("dropout")) is not None:
         set_dropout(model, float(dropout))
     parts = build_parts(recipe, model, Path(next(iter(base.values()))).parent)
-    dev = dev_scores(recipe, sets, tasks, parts)
+    dev = dev_scores(recipe, files, tasks, parts)
     return fit(recipe, examples, model, parts, dev, Path(out), Path(checkpoints), str(context.get("version", "")))

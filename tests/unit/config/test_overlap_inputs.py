@@ -1,4 +1,4 @@
-"""What the overlap of corpora and evaluation sets is measured on."""
+"""What the overlap of corpora and evaluation corpora is measured on."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -39,7 +39,7 @@ from crosslign.tasks.measures import Measure
 
 @SCORERS.register(version=2)
 def everything(task, *, value: float = 1.0):
-    for subset in task.only_set().subsets:
+    for subset in task.only_corpus().subsets:
         yield Measure(subset, "all", value, 1)
 """
 

@@ -1,4 +1,4 @@
-"""The stage of evaluation sets: what a reader gives is counted and written, and what it is given of corpora."""
+"""The stage of evaluation corpora: what a reader gives is counted and written, and what it is given of corpora."""
 
 import pyarrow as pa
 import pytest

@@ -1,4 +1,4 @@
-"""The overlap of corpora and evaluation sets: small cases, and the trap that real data hold."""
+"""The overlap of corpora and evaluation corpora: small cases, and the trap that real data hold."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ MAIN = {"metric": "accuracy", "direction": "mean"}
 
 
 class Results:
-    """A small results folder: runs of two checkpoints, evaluation sets, their matrices and scores."""
+    """A small results folder: runs of two checkpoints, evaluation corpora, their matrices and scores."""
 
     def __init__(self, folder, encoder, pairs):
         self.folder, self._encoder, self._pairs = folder, encoder, pairs
@@ -41,7 +41,7 @@ class Results:
         Lineage("train_system", {}, [], self.folder).write(run, "system")
 
     def evaluation(self, corpus, langs, links=lambda number: number):
-        """Write an evaluation set with a subset for each language, of the same sentences."""
+        """Write an evaluation corpus with a subset for each language, of the same sentences."""
         builder = EvaluationBuilder(corpus)
         for lang in langs:
             for number, (english, german) in enumerate(self._pairs[:6]):

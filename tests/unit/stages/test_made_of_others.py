@@ -17,7 +17,7 @@ from crosslign.stages.build_evaluation import build_evaluation
 
 
 def part(folder, name, licences):
-    """Write an evaluation set of one sentence with its lineage, and return its files."""
+    """Write an evaluation corpus of one sentence with its lineage, and return its files."""
     builder = EvaluationBuilder(name)
     builder.item("i", "en", "sentence", "en", f"text of {name}")
     files = {table: folder / name / f"{table}.parquet" for table in EVALUATION_FILES}

@@ -1,4 +1,4 @@
-"""Small evaluation sets with vectors of known cosines."""
+"""Small evaluation corpora with vectors of known cosines."""
 
 from __future__ import annotations
 

@@ -33,9 +33,9 @@ def sides(task: TaskData) -> tuple[EncodedCorpus, EncodedCorpus, tuple[str | Non
     Raises:
         InputError: the task has no evaluation corpus `test`.
     """
-    train, test = task.set("train"), task.set("test")
+    train, test = task.corpus("train"), task.corpus("test")
     if test is None:
-        raise InputError("no evaluation corpus of role test", where=f"tasks.{task.name}.texts", why=f"roles are {sorted(task.sets)}")
+        raise InputError("no evaluation corpus of role test", where=f"tasks.{task.name}.texts", why=f"roles are {sorted(task.corpora)}")
     return (test, test, ("train", "test")) if train is None else (train, test, (None, None))
 
 

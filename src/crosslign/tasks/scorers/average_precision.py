@@ -28,9 +28,9 @@ def average_precision(task: TaskData, *, cutoff: Positive = 20, resamples: Natur
         resamples: bootstrap resamples of the queries for intervals; 0 for none.
         seed: of the bootstrap.
     """
-    queries, pool = task.set(*QUERIES), task.set(*CANDIDATES)
+    queries, pool = task.corpus(*QUERIES), task.corpus(*CANDIDATES)
     if queries is None or pool is None:
-        raise InputError("no evaluation corpus of role queries", where=f"tasks.{task.name}.texts", why=f"roles are {sorted(task.sets)}")
+        raise InputError("no evaluation corpus of role queries", where=f"tasks.{task.name}.texts", why=f"roles are {sorted(task.corpora)}")
     candidates, bootstrap = pool.items(roles=RIGHT), Bootstrap(task.name, resamples, seed)
     asked = {subset: items for subset in queries.subsets if len(items := queries.items(subset, LEFT))}
     links = {subset: queries.links(subset, items, candidates)[:2] for subset, items in asked.items()}

@@ -76,11 +76,11 @@ def bitext_mining(
             uncertainty of that choice. 0 for none.
         seed: of the bootstrap.
     """
-    found = {role: data for role, names in ROLES.items() if (data := task.set(*names)) is not None}
+    found = {role: data for role, names in ROLES.items() if (data := task.corpus(*names)) is not None}
     bootstrap = Bootstrap(task.name, resamples, seed)
     for subset in dict.fromkeys(subset for data in found.values() for subset in data.subsets):
-        sets = {role: data for role, data in found.items() if subset in data.subsets}
-        candidates = _Candidates(sets, subset, k, margin, retrieval, task.machine)
+        corpora = {role: data for role, data in found.items() if subset in data.subsets}
+        candidates = _Candidates(corpora, subset, k, margin, retrieval, task.machine)
         for protocol in protocols:
             missing = candidates.lacks(protocol)
             if missing:
@@ -97,11 +97,11 @@ class _Candidates:
     """Candidates of the splits of one language pair, each searched once."""
 
     def __init__(
-        self, sets: Mapping[str, EncodedCorpus], subset: str, k: int, margin: Margin, retrieval: Retrieval, machine: Machine
+        self, corpora: Mapping[str, EncodedCorpus], subset: str, k: int, margin: Margin, retrieval: Retrieval, machine: Machine
     ) -> None:
-        self.sets, self.subset = sets, subset
+        self.corpora, self.subset = corpora, subset
         self._k, self._margin, self._retrieval, self._machine = k, margin, retrieval, machine
-        self._splits = {role: Split.of(data, subset) for role, data in sets.items()}
+        self._splits = {role: Split.of(data, subset) for role, data in corpora.items()}
         self._neighbours: dict[str, Neighbours] = {}
 
     def lacks(self, protocol: str) -> str:
@@ -121,7 +121,7 @@ class _Candidates:
         split = self._splits[role]
         left, right = unify_split(split, dedup)
         if role not in self._neighbours:
-            self._neighbours[role] = search(self.sets[role], split, self._k, self._machine, f"{self.subset}-{role}")
+            self._neighbours[role] = search(self.corpora[role], split, self._k, self._machine, f"{self.subset}-{role}")
         near = self._neighbours[role]
         near = of_items(near, split, self._k) if dedup == "id" else near
         return judge(split, left, right, near, self._margin, self._retrieval)

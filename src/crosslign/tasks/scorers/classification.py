@@ -38,7 +38,7 @@ def classification(
         resamples: bootstrap resamples of the items for intervals; 0 for none.
         seed: of the bootstrap.
     """
-    data, bootstrap = task.only_set(), Bootstrap(task.name, resamples, seed)
+    data, bootstrap = task.only_corpus(), Bootstrap(task.name, resamples, seed)
     for subset in data.subsets:
         items, where = data.items(subset), f"task {task.name!r}, subset {subset!r}"
         gold, logits = classes(items, task.name, subset), logits_of(data, items, where)

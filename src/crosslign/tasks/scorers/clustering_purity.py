@@ -43,7 +43,7 @@ def clustering_purity(
     """
     from sklearn.cluster import KMeans
 
-    data, bootstrap = task.only_set(), Bootstrap(task.name, resamples, seed)
+    data, bootstrap = task.only_corpus(), Bootstrap(task.name, resamples, seed)
     for subset in data.subsets:
         items = data.items(subset)
         labels = classes(items, task.name, subset)

@@ -53,7 +53,7 @@ def geometry(
             so few different ones for a d x d matrix that its KL says nothing of the sample's.
         seed: of the bootstrap.
     """
-    data, bootstrap = task.only_set(), Bootstrap(task.name, resamples, seed)
+    data, bootstrap = task.only_corpus(), Bootstrap(task.name, resamples, seed)
     space = _Space(data)
     for name in languages:
         langs = members(languages, name, list(space.rows))

@@ -45,7 +45,7 @@ def nearest_sentences(task: TaskData, *, top: Positive = 3) -> Iterator[Measure]
     Raises:
         InputError: the evaluation corpus has no queries, or nothing to search.
     """
-    data = task.only_set()
+    data = task.only_corpus()
     queries, pool = data.items(roles={"query"}), data.items(roles={"candidate"})
     if not len(queries) or not len(pool):
         raise InputError("nearest sentences need queries and candidates", where=f"task {task.name!r}")

@@ -27,7 +27,7 @@ def pair_classification(task: TaskData, *, resamples: Natural = RESAMPLES, seed:
         resamples: bootstrap resamples of the pairs for intervals, the threshold kept; 0 for none.
         seed: of the bootstrap.
     """
-    data, bootstrap = task.only_set(), Bootstrap(task.name, resamples, seed)
+    data, bootstrap = task.only_corpus(), Bootstrap(task.name, resamples, seed)
     for subset in data.subsets:
         left, right, first, second, gold = data.linked(subset)
         if not np.isin(gold, (0.0, 1.0)).all():

@@ -36,7 +36,7 @@ def retrieval(task: TaskData, *, resamples: Natural = RESAMPLES, seed: Natural =
         resamples: bootstrap resamples of the queries for intervals; 0 for none.
         seed: of the bootstrap.
     """
-    data = task.only_set()
+    data = task.only_corpus()
     for subset in data.subsets:
         left, right, sources, targets, _ = data.linked(subset)
         if not len(sources):

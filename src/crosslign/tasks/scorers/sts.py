@@ -38,7 +38,7 @@ def sts(
         resamples: bootstrap resamples of the pairs for intervals; 0 for none.
         seed: of the bootstrap.
     """
-    data = task.only_set()
+    data = task.only_corpus()
     bootstrap = Bootstrap(task.name, resamples, seed)
     pairs: dict[str, Pairs] = {}
     for subset in data.subsets:

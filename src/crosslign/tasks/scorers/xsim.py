@@ -33,7 +33,7 @@ def xsim(
         resamples: bootstrap resamples of the queries for intervals; 0 for none.
         seed: of the bootstrap.
     """
-    data = task.only_set()
+    data = task.only_corpus()
     for subset in data.subsets:
         left, right, sources, targets, _ = data.linked(subset)
         if not len(sources):

@@ -1,4 +1,4 @@
-"""What an evaluation set holds, as a test reads it."""
+"""What an evaluation corpus holds, as a test reads it."""
 
 
 def pairs_of(evaluation, subset):

@@ -1,4 +1,4 @@
-"""Joined and cut evaluation sets: same items, same links, each string once."""
+"""Joined and cut evaluation corpora: same items, same links, each string once."""
 
 import pytest
 

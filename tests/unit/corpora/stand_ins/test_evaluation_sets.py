@@ -1,4 +1,4 @@
-"""Every evaluation set of the catalog at quick scale: its sources written as stand-ins, read by its own entry."""
+"""Every evaluation corpus of the catalog at quick scale: its sources written as stand-ins, read by its own entry."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Bench:
         return self.done[name]
 
     def evaluation(self, name):
-        """Return the three tables of an evaluation set."""
+        """Return the three tables of an evaluation corpus."""
         if name not in self.done:
             entry = PROJECT.corpora[name]
             out = {part: self.folder / f"{name}.{part}.parquet" for part in EVALUATION_FILES}
