@@ -17,7 +17,6 @@ from crosslign.encoders.encode import apply_head, encode
 from crosslign.encoders.model import Member, Model
 from crosslign.encoders.packed.training import PackedTraining, trains_packed
 from crosslign.encoders.text_sets import embed_text_set
-from crosslign.encoders.tokens import collate
 from crosslign.errors import InputError, ResourceError
 from crosslign.files import write_rows
 from crosslign.workers import Worker
@@ -281,7 +280,7 @@ def test_the_packed_pass_is_the_padded_one_in_value_and_gradient(cuda, tiny_enco
     if not trains_packed(member.backbone, precision):
         pytest.skip(f"there is no packed pass in {precision} on a GPU")
     tokens = member.tokenise(texts, None, 64)
-    features = collate(tokens.ids, None, member.pad, cuda)
+    features = member.collate(tokens.ids, None, range(len(texts)))
     real = features["attention_mask"].bool().unsqueeze(2)
     slopes = torch.randn(*real.shape[:2], member.dimension, generator=torch.Generator().manual_seed(0)).to(cuda) * real
     passes = {}

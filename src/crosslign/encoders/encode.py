@@ -21,7 +21,7 @@ from crosslign.encoders.model import Member, Model
 from crosslign.encoders.packed.inference import PackedBackbone, supported
 from crosslign.encoders.packed.packing import Packed
 from crosslign.encoders.packed.training import PackedTraining, trains_packed
-from crosslign.encoders.tokens import Tokens, collate
+from crosslign.encoders.tokens import Tokens
 from crosslign.encoders.unknown import Known, count_unknown
 from crosslign.errors import InputError, ResourceError
 from crosslign.memory import free_memory, is_out_of_memory
@@ -98,8 +98,7 @@ def _encode_rows(member: Member, backbone: Packed | None, tokens: Tokens, rows: 
     """Return vectors, float32 [rows, d] in host memory; a GPU has yet to fill them when this returns."""
     if backbone:
         backbone.lengths = np.array([len(tokens.ids[i]) for i in rows])
-    segments = [tokens.segments[i] for i in rows] if tokens.segments is not None else None
-    features = collate([tokens.ids[i] for i in rows], segments, member.pad, member.special_ids.device)
+    features = member.collate(tokens.ids, tokens.segments, rows)
     vectors: Tensor = member(features, readout["pooling"], readout.get("layer", -1), backbone).float()
     if readout.get("normalise", True):
         vectors = vectors / vectors.norm(dim=1, keepdim=True).clamp(min=1e-12)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from crosslign.console import number_of
+from crosslign.devices import sent
 from crosslign.encoders.dense import BERT_KIN, Dense
 from crosslign.encoders.dropout import use_fast_dropout
 from crosslign.encoders.pooling import MASKED_TOKENS, masked_mean, pool, resolve_layer
@@ -28,7 +29,7 @@ from crosslign.encoders.soundness import (
     require_said,
     require_tokenizer,
 )
-from crosslign.encoders.tokens import Tokens, tokenise, tokenizer_key
+from crosslign.encoders.tokens import Ids, Tokens, tokenise, tokenizer_key
 from crosslign.encoders.weights import open_to_readers
 from crosslign.errors import InputError
 from crosslign.files.safetensors_only import require_safetensors
@@ -101,6 +102,12 @@ def _parts(folder: Path, weights: bool) -> tuple[Any, Any, Dense | None]:
     if dense is not None and pooler is not None and dense.equals(pooler):
         dense = None  # `save` wrote the backbone's own pooler for SentenceTransformer: it stays the one that is trained
     return backbone, tokenizer, dense
+
+
+def _padded(arrays: Sequence[Ids], lengths: NDArray[np.int64], fill: int) -> NDArray[np.int64]:
+    matrix = np.full((len(arrays), int(lengths.max())), fill, dtype=np.int64)
+    matrix[np.arange(matrix.shape[1]) < lengths[:, None]] = np.concatenate(arrays)
+    return matrix
 
 
 class Member(nn.Module):
@@ -183,6 +190,27 @@ class Member(nn.Module):
             why = f"its tokenizer has {number_of(len(self.tokenizer), 'token')}, its embeddings have {number_of(rows, 'row')}"
             raise InputError(what, where="tokenizer", why=why, do="Use the tokenizer of these weights, or enlarge their embeddings")
         return tokens
+
+    def collate(self, ids: Sequence[Ids], segments: Sequence[Ids] | None, rows: Iterable[int]) -> dict[str, Tensor]:
+        """Return a padded batch of some sentences, at least one, on the member's device.
+
+        Args:
+            ids: token ids of each sentence.
+            segments: segment numbers of each, or None.
+            rows: numbers of the n sentences of the batch.
+
+        Returns:
+            int64 tensors [n, t]: `input_ids`, `token_type_ids` for pairs, and `attention_mask` unless no row is padded.
+        """
+        chosen = list(rows)
+        lengths = np.fromiter((len(ids[row]) for row in chosen), np.int64, len(chosen))
+        features = {"input_ids": _padded([ids[row] for row in chosen], lengths, self.pad)}
+        if segments is not None:
+            features["token_type_ids"] = _padded([segments[row] for row in chosen], lengths, 0)
+        longest = int(lengths.max())
+        if int(lengths.min()) < longest:
+            features["attention_mask"] = (np.arange(longest) < lengths[:, None]).astype(np.int64)
+        return {name: sent(torch.from_numpy(matrix), self.special_ids.device) for name, matrix in features.items()}
 
     def forward(self, features: Mapping[str, Tensor], pooling: str, layer: int = -1, backbone: Backbone | None = None) -> Tensor:
         """Encode a padded batch.

@@ -1,4 +1,4 @@
-"""Token ids of sentences, and padded batches of them."""
+"""Token ids of sentences."""
 
 from __future__ import annotations
 
@@ -8,11 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from crosslign.devices import sent
 from crosslign.files import sha256_text
 
 Ids = NDArray[np.int32]
@@ -80,31 +77,3 @@ def tokenizer_key(tokenizer: Any) -> str:
     backend.no_truncation()
     backend.no_padding()
     return sha256_text(backend.to_str())
-
-
-def _padded(arrays: Sequence[Ids], lengths: NDArray[np.int64], fill: int) -> NDArray[np.int64]:
-    matrix = np.full((len(arrays), int(lengths.max())), fill, dtype=np.int64)
-    matrix[np.arange(matrix.shape[1]) < lengths[:, None]] = np.concatenate(arrays)
-    return matrix
-
-
-def collate(ids: Sequence[Ids], segments: Sequence[Ids] | None, pad: int, device: torch.device | str = "cpu") -> dict[str, Tensor]:
-    """Pad sentences to the longest of them.
-
-    Args:
-        ids: n >= 1 arrays of token ids.
-        segments: n arrays of segment numbers, or None.
-        pad: id of the padding token.
-        device: where the tensors go.
-
-    Returns:
-        int64 tensors [n, t]: `input_ids`, `token_type_ids` for pairs, and `attention_mask` unless no row is padded.
-    """
-    lengths = np.fromiter((len(array) for array in ids), np.int64, len(ids))
-    features = {"input_ids": torch.from_numpy(_padded(ids, lengths, pad))}
-    if segments is not None:
-        features["token_type_ids"] = torch.from_numpy(_padded(segments, lengths, 0))
-    longest = int(lengths.max())
-    if int(lengths.min()) < longest:
-        features["attention_mask"] = torch.from_numpy((np.arange(longest) < lengths[:, None]).astype(np.int64))
-    return {name: sent(tensor, device) for name, tensor in features.items()}

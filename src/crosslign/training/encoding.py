@@ -19,7 +19,7 @@ from crosslign.devices import distinct_rows, sent
 from crosslign.encoders.model import Member, Model
 from crosslign.encoders.packed.training import PackedTraining, trains_packed
 from crosslign.encoders.pooling import MASKED_TOKENS
-from crosslign.encoders.tokens import Ids, collate
+from crosslign.encoders.tokens import Ids
 from crosslign.errors import InputError
 from crosslign.objectives.contract import Input, ids_of
 from crosslign.training.draws import derive, seed_device
@@ -243,9 +243,8 @@ class Encoding:
         accelerator = self._settings.accelerator
         names = (*self._draw, *group.names(self._settings), accelerator.process_index, number)
         seed_device(accelerator.device, derive(self._settings.seed, "dropout", *names))
-        segments = [group.segments[i] for i in rows] if group.segments is not None else None
-        features = collate([group.ids[i] for i in rows], segments, self._model.member(group.member).pad, accelerator.device)
         member: Any = group.module
+        features = member.collate(group.ids, group.segments, rows)
         if group.picked:
             found = [(row, place) for row, i in enumerate(rows) for place in group.picked[i].places.tolist()]
             features["picked"] = sent(torch.tensor(found, dtype=torch.int64).reshape(-1, 2), accelerator.device)

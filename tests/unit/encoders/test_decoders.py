@@ -67,8 +67,6 @@ def test_a_decoder_is_trained(judge):
     model = Model.load({"main": judge[1]})
     member = model.member("main")
     tokens = member.tokenise(TEXTS, None, 24)
-    from crosslign.encoders.tokens import collate
-
-    vectors = normalize(member(collate(tokens.ids, None, member.pad), "last"), dim=1)
+    vectors = normalize(member(member.collate(tokens.ids, None, range(len(TEXTS))), "last"), dim=1)
     (vectors @ vectors.T).sum().backward()
     assert all(parameter.grad is not None for name, parameter in member.backbone.named_parameters() if "layers" in name)

@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 
 from crosslign.encoders.encode import encode
 from crosslign.encoders.model import Member, Model
-from crosslign.encoders.tokens import collate, tokenise
+from crosslign.encoders.tokens import tokenise
 from crosslign.errors import InputError
 
 SMALL = {"architecture": "bert", "layers": 1, "hidden": 16, "heads": 2, "intermediate": 32, "vocabulary": 300, "seed": 7}
@@ -186,14 +186,14 @@ def test_pairs_carry_segments_and_the_longer_is_cut_first(tiny_model):
     assert [len(ids) for ids in tokens.ids] == [9, 7]
     assert tokens.truncated == 1
     assert tokens.segments[1].tolist() == [0, 0, 0, 0, 1, 1, 1]
-    features = collate(tokens.ids, tokens.segments, tiny_model.member("main").pad)
+    features = tiny_model.member("main").collate(tokens.ids, tokens.segments, range(2))
     assert features["token_type_ids"][1].tolist() == [0, 0, 0, 0, 1, 1, 1, 0, 0]
     assert features["attention_mask"].sum(1).tolist() == [9, 7]
 
 
 def test_batch_of_equal_lengths_needs_no_mask(tiny_model):
-    ids = [np.arange(4, dtype=np.int32), np.arange(4, dtype=np.int32)]
-    assert set(collate(ids, None, 0)) == {"input_ids"}
+    ids = [np.arange(length, dtype=np.int32) for length in (4, 3, 4)]
+    assert set(tiny_model.member("main").collate(ids, None, [2, 0])) == {"input_ids"}
 
 
 def test_other_reads_the_languages_without_a_member_of_their_own(tiny_model):
@@ -234,7 +234,8 @@ def test_models_of_other_kinds_are_read_to_their_last_position_and_saved_with_eq
     behind_padding = kind in ("MPNet", "RobertaPreLayerNorm")  # whose padding id is 1: their first token has position 2
     assert len(model.member("main").tokenise(texts[3:], None, 999).ids[0]) == (18 if behind_padding else 20)
     model.train()
-    model.member("main")(collate(tokenise(tokenizer, texts, None, 12).ids, None, model.member("main").pad), "mean").sum().backward()
+    member = model.member("main")
+    member(member.collate(tokenise(tokenizer, texts, None, 12).ids, None, range(4)), "mean").sum().backward()
     model.save(tmp_path / "saved", {"pooling": "mean"})
     theirs = SentenceTransformer(str(tmp_path / "saved" / "main"), device="cpu").encode(texts)
     assert np.abs(theirs - ours).max() < 1e-6

@@ -102,11 +102,8 @@ def test_micro_batches_give_the_same_loss(train, monkeypatch):
 
 
 def _without_dropout(self, group, rows, number):
-    from crosslign.encoders.tokens import collate
-
     group.module.eval()
-    features = collate([group.ids[i] for i in rows], None, 0, torch.device("cpu"))
-    return group.module(features, group.pooling, -1).float()
+    return group.module(group.module.collate(group.ids, None, rows), group.pooling, -1).float()
 
 
 def vectors_of(folder, sentence_pairs):
