@@ -216,14 +216,14 @@ HOSTILE = "<script>alert(1)</script> \x1b]0;owned\x07\x1b[2J\u202eevil | `x` & $
 
 
 def test_f37_hostile_text_is_inert_on_the_terminal_and_in_logs(tmp_path, capsys):
-    from crosslign.jobs.frame import _start_log
+    from crosslign.jobs.frame import start_log
     from crosslign.reporting.summary import table_as_text
 
     assert "\x1b" not in str(InputError(HOSTILE, where=HOSTILE, why=HOSTILE))
     root = logging.getLogger()
     before = root.handlers[:], root.level
     try:
-        _start_log(tmp_path / "a.log", "rule")
+        start_log(tmp_path / "a.log", "rule")
         logging.getLogger("x").warning("read %s", HOSTILE)
     finally:
         root.handlers[:], root.level = before[0], before[1]

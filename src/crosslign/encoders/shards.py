@@ -127,7 +127,7 @@ class ShardEncoder:
         vectors, truncated = encode_counted(self.model, texts, langs, self._readout, drawn.pairs, names, progress, drawn.parts, known)
         if self._head is not None:
             vectors = apply_head(self._head, vectors, self.model.device)
-        matrix, kept = np.lib.format.open_memmap(self._task.matrix, "r+"), _fitting(vectors, self._task, names)
+        matrix, kept = np.lib.format.open_memmap(self._task.matrix, "r+"), as_stored(vectors, self._task, names)
         matrix[start : self._stop(start)] = kept
         matrix.flush()
         return {"truncated": truncated, "token_budget": token_budget(self.model), "known": known, "sum": sum_of_rows(kept)}
@@ -138,7 +138,7 @@ def sum_of_rows(rows: np.ndarray) -> str:
     return xxhash.xxh3_128_hexdigest(np.ascontiguousarray(rows).data)
 
 
-def _fitting(vectors: np.ndarray, task: Task, names: Sequence[str]) -> np.ndarray:
+def as_stored(vectors: np.ndarray, task: Task, names: Sequence[str]) -> np.ndarray:
     """Return vectors in the type of the matrix; refuse what it cannot hold."""
     with np.errstate(over="ignore"):
         kept = vectors.astype(task.dtype)

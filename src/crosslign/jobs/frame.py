@@ -38,7 +38,7 @@ class _Printable(logging.Formatter):
         return printable(super().format(record))
 
 
-def _start_log(log: Path, rule: str) -> None:
+def start_log(log: Path, rule: str) -> None:
     """Send all messages to the job's log; to the screen all but those of `ONLY_IN_FILE`."""
     log.parent.mkdir(parents=True, exist_ok=True)
     logging.raiseExceptions = False  # on a full disk the log fails too: the message on the screen must not drown in that
@@ -159,7 +159,7 @@ def perform(
     """
     rule = stage.__name__
     threads = int(settings.get("threads", threads))
-    _start_log(log, rule)
+    start_log(log, rule)
     _name_scheduler()
     limit_threads(threads)
     do_without_pandas()

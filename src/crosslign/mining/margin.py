@@ -71,7 +71,7 @@ def margin_scores(cosines: np.ndarray, means: np.ndarray, margin: Margin) -> np.
     return out
 
 
-def _means(scores: np.ndarray) -> np.ndarray:
+def neighbour_means(scores: np.ndarray) -> np.ndarray:
     """Return the mean of each row, float64."""
     total = scores[:, 0].astype(np.float64)
     for column in range(1, scores.shape[1]):  # a reduction over rows this short takes numpy several times as long
@@ -80,7 +80,7 @@ def _means(scores: np.ndarray) -> np.ndarray:
     return total
 
 
-def _scored(cosines: np.ndarray, indices: np.ndarray, own: np.ndarray, other: np.ndarray, margin: Margin) -> np.ndarray:
+def candidate_scores(cosines: np.ndarray, indices: np.ndarray, own: np.ndarray, other: np.ndarray, margin: Margin) -> np.ndarray:
     """Return the margin scores of all candidates of some rows, float64 [n, k].
 
     Args:
@@ -108,11 +108,11 @@ def _best(scores: np.ndarray, indices: np.ndarray) -> tuple[np.ndarray, np.ndarr
 def _best_of_all(
     cosines: np.ndarray, indices: np.ndarray, own: np.ndarray, other: np.ndarray, margin: Margin
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the best candidate of each row and its margin score; means as those of `_scored`, `other` those of the whole other side."""
+    """Return the best candidate of each row and its margin score; means as in `candidate_scores`, `other` of the whole other side."""
     index, highest = np.empty(len(cosines), np.int64), np.empty(len(cosines))
     for start in range(0, len(cosines), AT_ONCE):
         rows = slice(start, start + AT_ONCE)
-        scores = _scored(cosines[rows], indices[rows], own[rows], other, margin)
+        scores = candidate_scores(cosines[rows], indices[rows], own[rows], other, margin)
         index[rows], highest[rows] = _best(scores, indices[rows])
     return index, highest
 
@@ -179,7 +179,7 @@ def mine(neighbours: Neighbours, margin: Margin = "ratio", retrieval: Retrieval 
         InputError: an unknown margin or retrieval.
     """
     check_ways(margin, retrieval)
-    near, f, b = neighbours, _means(neighbours.forward_scores), _means(neighbours.backward_scores)
+    near, f, b = neighbours, neighbour_means(neighbours.forward_scores), neighbour_means(neighbours.backward_scores)
     n, m = len(f), len(b)
     target, forward = _best_of_all(near.forward_scores, near.forward_indices, f, b, margin)
     source, backward = _best_of_all(near.backward_scores, near.backward_indices, b, f, margin)

@@ -244,7 +244,7 @@ class _Reasons:
         found = [cause for file in move.files if file in shared for cause in self.causes.of(file) or self._touched(file)]
         found += [*move.asked, *(f"{file}: only on one side" for file in move.files if file not in shared)]
         numbers = {self.numbers.setdefault(cause, len(self.numbers) + 1) for cause in found}
-        return f"[{_ranges(sorted(numbers))}]" if numbers else ""
+        return f"[{ranges_of(sorted(numbers))}]" if numbers else ""
 
     def _touched(self, file: str) -> tuple[str, ...]:
         """Return the cause of scores that differ while their lineage does not."""
@@ -252,7 +252,7 @@ class _Reasons:
         return () if before == after else (f"{file}: its bytes differ, but its lineage does not: one file was changed by hand",)
 
 
-def _ranges(numbers: Sequence[int]) -> str:
+def ranges_of(numbers: Sequence[int]) -> str:
     """Return ascending numbers with runs of them closed up: 1-3, 5."""
     runs: list[list[int]] = []
     for number in numbers:

@@ -16,13 +16,13 @@ def build_examples(job: Job) -> None:
     """Build one training set and keep evaluation texts out of it."""
     recipe = job.params["recipe"]
     corpora, evaluations, others = (job.inputs.get(kind, {}) for kind in ("corpora", "evaluations", "others"))
-    teach = next((_teacher(folder, recipe["readout"]) for folder in job.inputs.get("teacher", {}).values()), None)
+    teach = next((teacher_of(folder, recipe["readout"]) for folder in job.inputs.get("teacher", {}).values()), None)
     with job.publish("examples") as (out, counts):
         name, entry, limit = (recipe[key] for key in ("examples", "entry", "limit"))
         counts.update(build.build_examples(name, entry, corpora, evaluations, others, out["rows"], limit, teach))
 
 
-def _teacher(folder: Path, readout: Mapping[str, Any]) -> Teach:
+def teacher_of(folder: Path, readout: Mapping[str, Any]) -> Teach:
     """Return the function that gives a prepared encoder's vectors."""
     from crosslign.encoders.encode import encode
     from crosslign.encoders.model import Model

@@ -22,7 +22,7 @@ def embed(job: Job) -> None:
     """Encode the distinct texts of one evaluation corpus, one process a thread; with a head, write its logits."""
     recipe = job.params["recipe"]
     members = {name: Path(folder) for name, folder in job.params["members"].items()}
-    collapsed = _collapsed(Path(job.inputs["encoder"]), recipe["checkpoint"])
+    collapsed = collapse_mark(Path(job.inputs["encoder"]), recipe["checkpoint"])
     checkpoint = next(iter(members.values())).parent
     head = _head(recipe["head"], checkpoint) if recipe.get("head") else None
     entry, whitening = dict(recipe["readout_entry"]), recipe["readout_entry"].get("whitening")
@@ -60,7 +60,7 @@ def _head(head: Mapping[str, Any], checkpoint: Path) -> Callable[[Model], Part]:
     return lambda model: load_part(head["name"], head["entry"], model, checkpoint)
 
 
-def _collapsed(run: Path, checkpoint: str) -> str:
+def collapse_mark(run: Path, checkpoint: str) -> str:
     """Return why training marked a checkpoint of a run as collapsed; empty where it did not, and for encoders as they came."""
     lineage = sidecar_if_there(lineage_path(run))
     return str(lineage["counts"].get("collapsed", {}).get(checkpoint, "")) if lineage else ""

@@ -100,7 +100,7 @@ def does_not_fit(error: TooLargeError, sizes: Sizes | None, tried: bool = True) 
     return ResourceError(error.what, where=error.where, why=f"{error.why}; {error.cause}", do=do)
 
 
-def _status(field: str) -> int:
+def own_status(field: str) -> int:
     """Return a size in bytes from /proc/self/status; 0 where there is none."""
     try:
         lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
@@ -121,7 +121,7 @@ def bounded_memory(megabytes: int | None) -> Iterator[None]:
     Raises:
         ResourceError: the process takes more already.
     """
-    data, resident = _status("VmData"), _status("VmRSS")
+    data, resident = own_status("VmData"), own_status("VmRSS")
     if megabytes is None or not data:
         yield
         return

@@ -266,7 +266,7 @@ class Stepper:
         if self._reduction:
             self._reduction.finish()
         vectors = {name: tensor.detach() for item in reversed(drawn) for name, tensor in item.vectors.items()}
-        sentences = [item.vectors[name].detach() for item in drawn for name in _single(item.inputs)]
+        sentences = [item.vectors[name].detach() for item in drawn for name in single_sentences(item.inputs)]
         return Launched(total.detach(), terms, sum((item.cost for item in drawn), Cost()), ids, vectors, sentences, _read(queries))
 
 
@@ -279,7 +279,7 @@ def _read(queries: Sequence[Encoding]) -> Read:
     return found
 
 
-def _single(inputs: Mapping[str, Input]) -> list[str]:
+def single_sentences(inputs: Mapping[str, Input]) -> list[str]:
     """Return the names of the inputs that are single sentences, whole and encoded with gradient."""
     return [name for name, item in inputs.items() if not item.keys and item.pair_texts is None and not item.masked]
 

@@ -15,7 +15,7 @@ from crosslign.mining import margin
 from crosslign.mining.dedup import unify
 from crosslign.mining.knn import neighbours
 from crosslign.mining.lists import Neighbours
-from crosslign.mining.margin import Pairs, _means, _scored, mine
+from crosslign.mining.margin import Pairs, candidate_scores, mine, neighbour_means
 
 Found = Callable[[int], Neighbours]
 X = np.array([(1, 0), (3, 4), (0, 1), (4, 3)], dtype=np.float64)
@@ -73,9 +73,9 @@ DISTANCE_K2 = """0.01923077 -0.51923077 -0.12076923 -0.88076923 -0.43371041
 def test_every_candidate_cell_k2(found: Found, margin: str, table: str) -> None:
     cells = np.array([[float(cell) for cell in row.split()] for row in table.splitlines()])
     two = found(2)
-    f, b = _means(two.forward_scores), _means(two.backward_scores)
-    forward = _scored(two.forward_scores, two.forward_indices, f, b, margin)
-    backward = _scored(two.backward_scores, two.backward_indices, b, f, margin)
+    f, b = neighbour_means(two.forward_scores), neighbour_means(two.backward_scores)
+    forward = candidate_scores(two.forward_scores, two.forward_indices, f, b, margin)
+    backward = candidate_scores(two.backward_scores, two.backward_indices, b, f, margin)
     assert forward == pytest.approx(np.take_along_axis(cells, two.forward_indices, 1), abs=1e-6)
     assert backward == pytest.approx(np.take_along_axis(cells.T, two.backward_indices, 1), abs=1e-6)
 

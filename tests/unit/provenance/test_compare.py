@@ -15,7 +15,7 @@ from crosslign.paths import resamples_path
 from crosslign.provenance.artefact_states import TOUCHED
 from crosslign.provenance.causes import changed_keys
 from crosslign.provenance.cell_states import cells
-from crosslign.provenance.compare import _ranges, compare, record_moves, table_moves, tables, welch
+from crosslign.provenance.compare import compare, ranges_of, record_moves, table_moves, tables, welch
 from crosslign.reporting import significance
 from crosslign.tasks import records as score_records
 
@@ -339,7 +339,7 @@ def test_changed_keys_by_hand():
 
 
 def test_causes_are_pointed_at_in_ranges():
-    assert [_ranges(numbers) for numbers in ([], [4], [1, 2, 3, 5, 8, 9])] == ["", "4", "1-3, 5, 8-9"]
+    assert [ranges_of(numbers) for numbers in ([], [4], [1, 2, 3, 5, 8, 9])] == ["", "4", "1-3, 5, 8-9"]
 
 
 def test_a_score_that_was_changed_by_hand_is_not_tested_and_named(tmp_path):

@@ -9,7 +9,7 @@ import torch
 
 from crosslign.examples.build import build_examples
 from crosslign.files.rows import write_rows
-from crosslign.stages.build_examples import _teacher
+from crosslign.stages.build_examples import teacher_of
 
 SENTENCES = ["The dog sleeps.", "We bought bread and cheese."]
 
@@ -28,7 +28,7 @@ def test_labels_are_the_teachers_vectors_as_long_as_they_come(tiny_encoder, tmp_
         }
     )
     write_rows(tmp_path / "pairs.parquet", pairs, "pairs")
-    teach = _teacher(
+    teach = teacher_of(
         tiny_encoder, {"pooling": "mean", "layer": -1, "max_length": 16, "normalise": False, "precision": "fp32", "prefix": ""}
     )
     entry = {"builder": "taught_pairs", "of": ["p"], "teacher": "tiny"}

@@ -16,7 +16,7 @@ from crosslign.tasks.measures import Bootstrap
 from crosslign.tasks.score import score, score_with_resamples
 from crosslign.tasks.scorers._labels import few_shot_draws, first_of_each
 from crosslign.tasks.scorers.average_precision import judge_rankings
-from crosslign.tasks.scorers.clustering_purity import _resampled, purities
+from crosslign.tasks.scorers.clustering_purity import purities, resampled_purities
 
 
 def ap(relevant, ranking, k):
@@ -102,7 +102,7 @@ def test_purities_of_resamples_are_those_of_the_drawn_items():
     labels, clusters = rng.integers(0, 4, 25), rng.integers(0, 6, 25)
     bootstrap = Bootstrap("tnews", 40, 42)
     expected = [purities(labels[draw], clusters[draw]) for draw in draws_of(bootstrap, 25)]
-    assert _resampled(labels, clusters, bootstrap) == pytest.approx(np.array(expected))
+    assert resampled_purities(labels, clusters, bootstrap) == pytest.approx(np.array(expected))
 
 
 def labelled(counts, split="test", lang="zh"):

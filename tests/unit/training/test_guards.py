@@ -210,13 +210,13 @@ def test_an_empty_first_rank_for_500_steps_is_marked():
 
 def test_the_mark_of_a_checkpoint_reaches_its_embeddings(tmp_path):
     from crosslign.files.lineage import Lineage
-    from crosslign.stages.embed import _collapsed
+    from crosslign.stages.embed import collapse_mark
 
     Lineage("train_system", {}, [], tmp_path, counts={"collapsed": {"last": "because"}}).write(tmp_path, "system")
-    assert (_collapsed(tmp_path, "last"), _collapsed(tmp_path, "best")) == ("because", "")
+    assert (collapse_mark(tmp_path, "last"), collapse_mark(tmp_path, "best")) == ("because", "")
     Lineage("prepare_encoder", {}, [], tmp_path, counts={"files": 3}).write(tmp_path, "encoder")
-    assert _collapsed(tmp_path, "main") == ""
-    assert _collapsed(tmp_path / "none", "main") == ""
+    assert collapse_mark(tmp_path, "main") == ""
+    assert collapse_mark(tmp_path / "none", "main") == ""
 
 
 def test_marks_survive_a_stop(train, stopped_before):

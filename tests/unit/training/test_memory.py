@@ -134,9 +134,9 @@ def test_sizes_are_halved_and_searched():
 
 
 def test_a_declared_budget_makes_allocations_fail():
-    from crosslign.training.memory import _status
+    from crosslign.training.memory import own_status
 
-    taken = _status("VmRSS") >> 20
+    taken = own_status("VmRSS") >> 20
     with bounded_memory(taken + 200):
         assert len(torch.ones(100 << 18)) == 100 << 18
         with pytest.raises(RuntimeError, match="can't allocate memory"):
@@ -153,7 +153,7 @@ def test_what_several_processes_are_told_is_a_guess():
 
 
 def test_where_the_system_tells_no_sizes_there_is_no_bound(monkeypatch):
-    monkeypatch.setattr("crosslign.training.memory._status", lambda field: 0)
+    monkeypatch.setattr("crosslign.training.memory.own_status", lambda field: 0)
     with bounded_memory(1):
         assert len(torch.ones(64 << 18)) == 64 << 18
 

@@ -128,12 +128,13 @@ def test_the_shares_that_ranks_encode_of_dev_data_are_what_one_alone_encodes(tin
     assert dev.score(tiny_model, [joined]) == dev.score(tiny_model, [alone])
 
 
-def test_a_look_resamples_nothing(tiny_model, sentence_pairs, tmp_path, monkeypatch):
+def test_a_dev_evaluation_resamples_nothing(tiny_model, sentence_pairs, tmp_path, monkeypatch):
     from crosslign.training import run
 
     sets = {"dev_pairs": _retrieval_set(tmp_path, sentence_pairs)}
     task = {"scorer": "retrieval", "texts": {"test": "dev_pairs"}, "output": "vectors", "averages": {}}
     task["main"] = {"metric": "accuracy", "subset": "de", "direction": "xx2en"}
     recipe = trial.recipe(select={"best": {"task": "looked_at", **task["main"], "every": 1}}, terms=[], parts={})
-    monkeypatch.setattr("crosslign.tasks.measures._counts", None)
+    resampled = lambda self, number: pytest.fail("resampled") if self.resamples else iter(())  # noqa: E731
+    monkeypatch.setattr("crosslign.tasks.measures.Bootstrap.counts", resampled)
     assert 0 <= trial.scored(run.dev_scores(recipe, sets, {"looked_at": task}), tiny_model)["best"] <= 1

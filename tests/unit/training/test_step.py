@@ -16,7 +16,7 @@ from crosslign.encoders.model import Member, Model
 from crosslign.errors import CrosslignError, InputError, ResourceError
 from crosslign.objectives.contract import Input, Loss
 from crosslign.training.fit import fit
-from crosslign.training.step import Stepper, _single
+from crosslign.training.step import Stepper, single_sentences
 from crosslign.training.terms import build_parts
 
 HEAD = {"head": {"kind": "trial_head"}}
@@ -67,7 +67,7 @@ def test_parts_are_told_the_vectors_of_the_first_set_that_names_them(train_two, 
 
 def test_guards_see_single_sentences_of_the_encoder_alone():
     alone, keys, pairs = Input(["x"], ["en"]), Input(["x"], ["en"], keys=True), Input(["x"], ["en"], pair_texts=["y"])
-    assert _single({"keys": keys, "alone": alone, "pairs": pairs}) == ["alone"]
+    assert single_sentences({"keys": keys, "alone": alone, "pairs": pairs}) == ["alone"]
 
 
 def test_parts_are_told_nothing_of_a_step_that_is_not_finite(train, tiny_model):

@@ -54,7 +54,7 @@ def read(
                 why=f"languages: {', '.join(given.langs)}",
             )
         usable = distinct(groups, shuffled(groups, given.seed, pair), sides)
-        n, m = _sizes(len(usable), gold, distractors, given.limit)
+        n, m = planted_sizes(len(usable), gold, distractors, given.limit)
         if not n:
             raise InputError(
                 f"too few sentences for {pair!r}", where=given.name, why=f"{number_of(len(usable), 'group')} in both languages"
@@ -63,7 +63,7 @@ def read(
     return builder.build()
 
 
-def _sizes(available: int, gold: int, distractors: int, limit: int | None) -> tuple[int, int]:
+def planted_sizes(available: int, gold: int, distractors: int, limit: int | None) -> tuple[int, int]:
     """Return gold and distractors, both shrunk by the same share where the corpus or the limit asks for it."""
     share, whole = min((available, gold + 2 * distractors), (limit or gold, gold), (1, 1), key=lambda part: part[0] / part[1])
     return gold * share // whole, distractors * share // whole

@@ -46,7 +46,7 @@ def _requirement(source: Mapping[str, Any], file: Mapping[str, Any]) -> str:
     return f"{pinned} --hash=sha256:{file['sha256']}\n" if file.get("sha256") else f"{pinned}\n"
 
 
-def _failure(name: str, where: str, said: str) -> NetworkError:
+def pip_failure(name: str, where: str, said: str) -> NetworkError:
     """Return the error for what pip said: both hashes when these differ, else its last words."""
     expected, got = re.search(r"Expected sha256 (\w{64})", said), re.search(r"Got\s+(\w{64})", said)
     if expected and got:
@@ -79,5 +79,5 @@ def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> str
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         wheel = Path(folder, file["name"])
         if done.returncode or not wheel.is_file():
-            raise _failure(file["name"], where, done.stderr or done.stdout)
+            raise pip_failure(file["name"], where, done.stderr or done.stdout)
         return copy_summed(wheel, dest)

@@ -62,7 +62,7 @@ def clustering_purity(
                 found["random"].append(np.random.default_rng(start).integers(0, clusters, len(labels)))
         for protocol, assigned in found.items():
             values = np.mean([purities(labels, one) for one in assigned], axis=0)
-            drawn = [_resampled(labels, one, bootstrap.over(items.clusters)) for one in assigned] if resamples else []
+            drawn = [resampled_purities(labels, one, bootstrap.over(items.clusters)) for one in assigned] if resamples else []
             for at, metric in enumerate(METRICS):
                 kept = np.mean([one[:, at] for one in drawn], axis=0) if drawn else None
                 value = float(values[at])
@@ -84,7 +84,7 @@ def _of_tables(tables: np.ndarray) -> np.ndarray:
     return np.stack([shares.sum(1) / (sizes > 0).sum(1), majority.sum(1) / sizes.sum(1)], 1)
 
 
-def _resampled(labels: np.ndarray, clusters: np.ndarray, bootstrap: Bootstrap) -> np.ndarray:
+def resampled_purities(labels: np.ndarray, clusters: np.ndarray, bootstrap: Bootstrap) -> np.ndarray:
     """Return both purities on resamples of the items: float64 [r, 2]."""
     cells, shape = _cells(labels, clusters)
     parts = [_of_tables(summed(times, cells, shape[0] * shape[1]).reshape(-1, *shape)) for times in bootstrap.counts(len(labels))]

@@ -9,7 +9,7 @@ import pytest
 
 from crosslign.corpora import EVALUATIONS, Given
 from crosslign.corpora.evaluations._aligned import evenly
-from crosslign.corpora.evaluations.planted_bitext import _sizes
+from crosslign.corpora.evaluations.planted_bitext import planted_sizes
 from crosslign.errors import InputError
 from crosslign.files.rows import SCHEMAS
 
@@ -82,7 +82,7 @@ def test_planted_sets_hang_on_the_seed_and_on_nothing_else():
     (1000, 4, (4, 10)), (30, 8, (5, 12)), (3, None, (0, 1)),
 ])  # fmt: skip
 def test_planted_sizes_shrink_alike(available, limit, expected):
-    assert _sizes(available, 10, 25, limit) == expected
+    assert planted_sizes(available, 10, 25, limit) == expected
 
 
 def test_a_sentence_stands_in_one_group_only():

@@ -15,7 +15,7 @@ import pytest
 from crosslign.corpora.fetch import fetch_file
 from crosslign.corpora.sources._network import TransientError
 from crosslign.corpora.sources._snapshot import hub_error
-from crosslign.corpora.sources.package import _failure
+from crosslign.corpora.sources.package import pip_failure
 from crosslign.errors import InputError, NetworkError
 
 BODY = b"some lines\n" * 50
@@ -155,7 +155,7 @@ def test_pip_behind_a_socks_proxy_says_what_it_lacks(locked_proxies, tmp_path, m
 
 def test_of_a_fault_of_pips_own_the_last_line_is_told():
     said = "Collecting a\nTraceback (most recent call last):\n  File x\n    raise y\n    ^^^^^\nValueError: y is bad\n"
-    assert str(_failure("a.whl", "package a==1", said)) == "package a==1: pip could not download a.whl; ValueError: y is bad"
+    assert str(pip_failure("a.whl", "package a==1", said)) == "package a==1: pip could not download a.whl; ValueError: y is bad"
 
 
 def test_a_proxy_that_is_none_is_named(site, tmp_path, monkeypatch):
