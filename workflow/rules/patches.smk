@@ -135,7 +135,7 @@ def rerun_by_lineage(described, changes):
 def spare_whole_readers(described, in_words):
     """Replaces `DAG.update_needrun`, which runs all readers of a temporary file where one of them needs it: the others stay (issue 2328).
 
-    A system that is added would train all others that read its tokenised training set. A temporary file that is made again is what it
+    A system that is added would train all others that read its tokenised training set. A temporary file of a rerun is what it
     was; its readers with lineage run for a reason of their own, or where something else changes above them.
 
     Args:

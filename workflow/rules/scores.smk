@@ -13,7 +13,7 @@ rule score:
         paths.log("score", "{run}/{checkpoint}/{readout}/{task}"),
     benchmark:
         paths.benchmark("score", "{run}/{checkpoint}/{readout}/{task}")
-    # Scores of another group are never computed here, nor anew.
+    # Scores of another group are neither computed nor rerun here.
     wildcard_constraints:
         run=own_runs(paths.results),
     priority: priority_of("score")

@@ -169,7 +169,7 @@ def _from_mirrors(name: str, wanted: _Wanted, dest: Path, mirrors: Sequence[Path
 
 
 def _persist(source: Mapping[str, Any], wanted: _Wanted, part: Path, patience: Patience, *, elsewhere: bool) -> str:
-    """Fetch and verify at one address, and return the sum; a try that brings more than all before begins the count of tries anew.
+    """Fetch and verify at one address, and return the sum; a try that brings more than all before begins the count of tries again.
 
     With `elsewhere`, one that wants to be left alone is left at once: another may have the file.
     """
@@ -289,7 +289,7 @@ def fetch_file(
     """Bring one catalog file to `dest`: from there, a mirror, or its source.
 
     A hash in the catalog always holds. A file without one must be what its name and rough size say, whole where it is packed; then its
-    hash is recorded beside it (`<dest>.sha256`), which goes with the file. Only a local file without one may change, and is copied anew.
+    hash is recorded beside it (`<dest>.sha256`), which goes with the file. Only a local file without one may change, and is copied again.
 
     A broken download stays as `.<name>.download` and
     is resumed, wrong bytes are kept as `.<name>.wrong` until the right ones come; nothing but a

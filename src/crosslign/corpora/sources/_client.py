@@ -132,7 +132,7 @@ def explained(error: Exception, where: str) -> NetworkError:
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the seconds that a server asks for, None where it asks for none.
 
-    `Retry-After` says them as a number or as a date; GitHub says when its count of requests begins anew, the hub in how many seconds.
+    `Retry-After` says them as a number or as a date; GitHub says when its count of requests begins again, the hub in how many seconds.
     """
     value = headers.get("Retry-After", "").strip()
     if SECONDS.fullmatch(value):
@@ -141,9 +141,9 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         return max(0.0, (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds())
     except (ValueError, TypeError):
         pass
-    anew = headers.get("X-RateLimit-Reset", "").strip()
-    if headers.get("X-RateLimit-Remaining") == "0" and SECONDS.fullmatch(anew):
-        return max(0.0, float(anew) - datetime.now(UTC).timestamp())
+    reset = headers.get("X-RateLimit-Reset", "").strip()
+    if headers.get("X-RateLimit-Remaining") == "0" and SECONDS.fullmatch(reset):
+        return max(0.0, float(reset) - datetime.now(UTC).timestamp())
     found = SPENT.search(headers.get("RateLimit", ""))
     return float(found[1]) if found else None
 

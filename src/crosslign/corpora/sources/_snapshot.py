@@ -149,7 +149,7 @@ def _look(request: httpx2.Request) -> None:
 
 @functools.cache
 def _guard() -> None:
-    """Have the hub's client go from https to no http, as the one for publishers does; also where it begins a session anew."""
+    """Have the hub's client go from https to no http, as the one for publishers does; also where it begins a new session."""
     from huggingface_hub import set_client_factory
     from huggingface_hub.utils._http import default_client_factory
 
