@@ -259,7 +259,7 @@ def main(arguments: dict) -> int:
     limit_threads(1)
     if arguments.get("keep"):
         Checkpoints.clear = lambda self: None
-    if "kill" in arguments:
+    if "kill" in arguments and arguments["kill"].get("rank") in (None, os.environ.get("RANK")):
         kill_when(arguments["kill"]["after"], getattr(signal, arguments["kill"]["signal"]))
     if "room" in arguments:
         little_memory(arguments["room"])

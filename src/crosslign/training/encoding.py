@@ -319,15 +319,23 @@ class Encoding:
         return found
 
     def read(self) -> dict[Tensor, NDArray[np.bool_]]:
-        """Return which rows of embedding tables will have a sparse gradient, on all ranks; of a GPU alone, which would be asked else."""
-        found: dict[Tensor, NDArray[np.bool_]] = {}
+        """Return which rows of embedding tables will have a sparse gradient, on any rank; none of one CPU, which can be asked."""
+        accelerator, found = self._settings.accelerator, dict[Tensor, NDArray[np.bool_]]()
+        if accelerator.device.type != "cuda" and accelerator.num_processes == 1:
+            return found
         for group in self._groups.values():
             backbone: Any = group.module.backbone
-            if self._settings.accelerator.device.type == "cuda" and self._settings.packs(backbone):
+            if self._settings.packs(backbone):
                 table = backbone.embeddings.word_embeddings.weight
                 rows = found.setdefault(table, np.zeros(len(table), np.bool_))
-                rows[np.concatenate(group.ids)] = rows[0] = True  # row 0: what fills a batch up
+                rows[np.concatenate(group.ids)] = True
+                rows[0] |= accelerator.device.type == "cuda"  # what fills a batch up
         return found
+
+    @property
+    def on_all_ranks(self) -> bool:
+        """Whether every rank encodes some sentence of each group, so that all have gradients of the same parameters."""
+        return all(len(group.ids) >= self._settings.accelerator.num_processes for group in self._groups.values())
 
     @property
     def holds_graphs(self) -> bool:

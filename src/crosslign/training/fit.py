@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from crosslign.config.entry_keys import KERNELS
-from crosslign.devices import Fetched
+from crosslign.devices import Fetched, numbers_on
 from crosslign.encoders.model import Model
 from crosslign.errors import InputError, ResourceError, StoppedError
 from crosslign.files import atomic_folder
@@ -85,6 +85,7 @@ class _Run:
         self.done, self.started = 0, time.monotonic()
         self.skipped = 0  # updates in a row that the scaler left out
         self.last_loss: float | None = None
+        self._told: Fetched | None = None  # of several ranks, what `asked` is to tell next
         self.earlier = self._load()
         self.board = None
         if self.writes and train.get("tensorboard", False):
@@ -276,13 +277,14 @@ class _Run:
         self.stepper.micro_batches = smaller
         log.warning("%s (%s): continuing after step %d with %s", error, error.cause, self.done, smaller)
 
-    def asked(self, flag: StopFlag, given_up: bool) -> tuple[bool, bool, bool]:
-        """Tell what any rank knows: whether it was asked to stop, whether its clock says to save, whether a dev evaluation was given up."""
-        known = [bool(flag), self.writes and self.pace.by_time(), given_up]
+    def asked(self, flag: StopFlag) -> tuple[bool, bool]:
+        """Tell whether any rank was asked to stop, and whether its clock says to save; several ranks, as it was a step ago: none waits."""
+        known = [int(bool(flag)), int(self.writes and self.pace.by_time())]
         if self.accelerator.num_processes > 1:
-            known = self.accelerator.reduce(torch.tensor(known, dtype=torch.int32, device=self.accelerator.device), "sum").tolist()
-        stop, save, given_up = map(bool, known)
-        return stop, save or (self.done > 0 and self.pace.by_steps(self.done)), given_up
+            told = self._told.values()[0].tolist() if self._told else [0, 0]
+            own = numbers_on(self.accelerator.device, [known[0], 0 if told[1] else known[1]])
+            known, self._told = told, Fetched([self.accelerator.reduce(own, "sum")])
+        return bool(known[0]), bool(known[1]) or (self.done > 0 and self.pace.by_steps(self.done))
 
     def write(self, out: Path) -> None:
         """Write the run's folder, and remove the working folder."""
@@ -368,12 +370,13 @@ def fit(
 def _loop(run: _Run, stop: StopFlag) -> None:
     progress, spikes = StepProgress(run.done, run.steps), Spikes()
     while True:
-        asked_to_stop, save, given_up = run.asked(stop, run.evaluate(stop))
+        given_up = run.evaluate(stop)
+        asked_to_stop, save = run.asked(stop)
         if run.ended and not given_up:
             return
-        if asked_to_stop or save:
+        if asked_to_stop or given_up or save:
             run.save()
-        if asked_to_stop:
+        if asked_to_stop or given_up:
             raise StoppedError(
                 "training was asked to stop",
                 where=f"step {run.done} of {run.steps}",

@@ -152,7 +152,7 @@ class RowUpdates:
             for table in group["params"]:
                 if table.grad is None or not table.grad.is_sparse:
                     continue
-                places, values, known = _summed(table.grad, None if read is None else read.get(table))
+                places, values, known = summed(table.grad, None if read is None else read.get(table))
                 used = self._used_rows(table, known)
                 table.grad = None
                 if group["weight_decay"] or len(used) > WORTH.get(table.device.type, WORTH["cuda"]) * len(table):
@@ -192,7 +192,7 @@ class RowUpdates:
                 tensor.index_copy_(0, used, part)
 
 
-def _summed(gradient: Tensor, read: NDArray[np.bool_] | None) -> tuple[Tensor, Tensor, NDArray[np.int64]]:
+def summed(gradient: Tensor, read: NDArray[np.bool_] | None) -> tuple[Tensor, Tensor, NDArray[np.int64]]:
     """Return the rows of a sparse gradient, rising, the sum of each one's values, and the rows as the host knows them.
 
     Args:

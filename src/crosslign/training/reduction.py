@@ -6,10 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, distributed, nn
 
 from crosslign.objectives.contract import Part
+from crosslign.training.optimiser import Read, summed
 
 BUCKET_BYTES = 32 * 2**20
 """Of one sum over ranks: large enough for the full speed of the connection, small enough to begin early in the backward pass."""
@@ -20,7 +23,8 @@ NONE, ROWS, DENSE = 0, 1, 2
 class Reduction:
     """Sums of the members' gradients over ranks; the parts' are equal everywhere, and their mean keeps the ranks in step.
 
-    Every rank starts the same sums in the same order, also for parameters that its share of a batch did not reach.
+    Every rank starts the same sums in the same order, also for parameters that its share of a batch did not reach. Where each rank has a
+    share of every encoding, all know the kinds of gradients from their own, and the rows from the batch: nothing waits for a GPU.
 
     Args:
         accelerator: accelerate's, with several ranks.
@@ -70,16 +74,22 @@ class Reduction:
             parameter.grad = part.view_as(parameter)
         self._sums.append(distributed.all_reduce(joint, async_op=True))
 
-    def finish(self) -> None:
-        """Leave in every parameter the gradient of all ranks; none where no rank has one."""
+    def finish(self, read: Read, alike: bool) -> None:
+        """Leave in every parameter the gradient of all ranks; none where no rank has one.
+
+        Args:
+            read: which rows of tables with sparse gradients any rank has read.
+            alike: whether all ranks have gradients of the same parameters; else they ask each other, and the host waits.
+        """
         for bucket in self._buckets[len(self._sums) :]:
             self._start(bucket)
         kinds = self._own + [NONE if p.grad is None else ROWS if p.grad.is_sparse else DENSE for p in self._tables]
-        known = torch.tensor(kinds, device=self._device)
-        distributed.all_reduce(known, distributed.ReduceOp.MAX)
-        of_all = known.tolist()
-        for table, kind in zip(self._tables, of_all[len(self._own) :], strict=True):
-            self._sum_table(table, kind)
+        if not alike:
+            known = torch.tensor(kinds, device=self._device)
+            distributed.all_reduce(known, distributed.ReduceOp.MAX)
+            kinds = known.tolist()
+        for table, kind in zip(self._tables, kinds[len(self._own) :], strict=True):
+            _sum_table(table, kind, read.get(table))
         for held in _buckets([p for p in self._parts if p.grad is not None]):
             joint = torch.cat([p.grad.reshape(-1) for p in held if p.grad is not None])
             distributed.all_reduce(joint)
@@ -88,36 +98,26 @@ class Reduction:
         for work in self._sums:
             if work is not None:
                 work.wait()
-        for parameter, kind in zip((p for bucket in self._buckets for p in bucket), of_all[: len(self._own)], strict=True):
+        for parameter, kind in zip((p for bucket in self._buckets for p in bucket), kinds[: len(self._own)], strict=True):
             if kind == NONE:
                 parameter.grad = None
         self._begin()
 
-    def _sum_table(self, table: Tensor, kind: int) -> None:
-        if kind == DENSE:
-            own = torch.zeros_like(table) if table.grad is None else table.grad
-            table.grad = own.to_dense() if own.is_sparse else own
-            distributed.all_reduce(table.grad)
-        elif kind == ROWS:
-            table.grad = self._joined_rows(table)
 
-    def _joined_rows(self, table: Tensor) -> Tensor:
-        """Return the sum of all ranks' rows, sparse: places and values are gathered, filled up to those of the rank with the most."""
-        own = table.grad.coalesce() if table.grad is not None else None
-        places = own.indices()[0] if own is not None else torch.empty(0, dtype=torch.int64, device=table.device)
-        counts = torch.zeros(self._ranks, dtype=torch.int64, device=table.device)
-        counts[distributed.get_rank()] = len(places)
-        distributed.all_reduce(counts)
-        sizes = counts.tolist()
-        every_place = places.new_zeros(self._ranks, max(sizes))
-        every_value = table.new_zeros(self._ranks, max(sizes), table.shape[1])
-        filled_places, filled_values = every_place.new_zeros(max(sizes)), table.new_zeros(max(sizes), table.shape[1])
-        if own is not None:
-            filled_places[: len(places)], filled_values[: len(places)] = places, own.values()
-        distributed.all_gather(list(every_place.unbind(0)), filled_places)
-        distributed.all_gather(list(every_value.unbind(0)), filled_values)
-        joined = [torch.cat([rows[:size] for rows, size in zip(every, sizes, strict=True)]) for every in (every_place, every_value)]
-        return torch.sparse_coo_tensor(joined[0][None], joined[1], table.shape, check_invariants=False).coalesce()
+def _sum_table(table: Tensor, kind: int, read: NDArray[np.bool_] | None) -> None:
+    """Sum a table's gradient: of the rows that were read where each rank has some of them or none, else of all."""
+    own = table.grad
+    if kind == ROWS and read is not None:
+        if own is None:
+            none = torch.empty(1, 0, dtype=torch.int64, device=table.device)
+            own = torch.sparse_coo_tensor(none, table.new_empty(0, table.shape[1]), table.shape, check_invariants=False)
+        places, sums, _ = summed(own, read)
+        distributed.all_reduce(sums)
+        table.grad = torch.sparse_coo_tensor(places[None], sums, table.shape, check_invariants=False, is_coalesced=True)
+    elif kind != NONE:
+        own = torch.zeros_like(table) if own is None else own
+        table.grad = own.to_dense() if own.is_sparse else own
+        distributed.all_reduce(table.grad)
 
 
 def _buckets(parameters: Sequence[Tensor]) -> Iterator[list[Tensor]]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -34,6 +34,7 @@ class Dev(Protocol):
 
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 class Selection:
@@ -115,15 +116,14 @@ class Selection:
         Raises:
             GivenUpError: the process was asked to stop.
         """
-        due = self.due(done, last)
-        if not due or self._dev is None:
+        due, dev = self.due(done, last), self._dev
+        if not due or dev is None:
             return []
-        encoded = self._encoded(self._dev, model, stop)
+        encoded = self._encoded(dev, model, stop)
+        scores = self._together(lambda: dev.score(model, encoded) if self._accelerator.is_main_process else {}, stop)
         if not self._accelerator.is_main_process:
             self.evaluations.append({"step": done})
             return []
-        with stop.at_once():
-            scores = self._dev.score(model, encoded)
         kept = [name for name in due if name in self._keeps and self._is_better(name, scores.get(name))]
         for name in kept:
             first = self._place(kept[0], done)
@@ -139,17 +139,22 @@ class Selection:
         return kept
 
     def _encoded(self, dev: Dev, model: Model, stop: StopFlag) -> list[Matrix]:
-        """Return the vectors of the dev data, of which each rank encodes its share; what one rank gives up all do."""
+        """Return the vectors of the dev data, of which each rank encodes its share."""
         rank, ranks = self._accelerator.process_index, self._accelerator.num_processes
-        encoded, given_up = [], False
+        encoded = self._together(lambda: dev.encode(model, rank, ranks), stop)
+        return [self._joined(own) for own in encoded] if ranks > 1 else encoded
+
+    def _together(self, work: Callable[[], T], stop: StopFlag) -> T:
+        """Return what some work gives, which a signal ends; what one rank gives up all do."""
+        found = None
         try:
             with stop.at_once():
-                encoded = dev.encode(model, rank, ranks)
+                found = work()
         except GivenUpError:
-            given_up = True
-        if self._summed([given_up])[0]:
+            pass
+        if self._summed([found is None])[0] or found is None:
             raise GivenUpError
-        return [self._joined(own) for own in encoded] if ranks > 1 else encoded
+        return found
 
     def _summed(self, counts: Sequence[int]) -> list[int]:
         return list(self._accelerator.reduce(torch.tensor(counts, device=self._accelerator.device), "sum").tolist())

@@ -263,11 +263,12 @@ class Stepper:
             if not is_out_of_memory(error):
                 raise
             raise TooLargeError(step + 1, self._sizes(drawn), str(error), alone) from error
+        read = _read(queries)
         if self._reduction:
-            self._reduction.finish()
+            self._reduction.finish(read, all(encoding.on_all_ranks for encoding in queries))
         vectors = {name: tensor.detach() for item in reversed(drawn) for name, tensor in item.vectors.items()}
         sentences = [item.vectors[name].detach() for item in drawn for name in single_sentences(item.inputs)]
-        return Launched(total.detach(), terms, sum((item.cost for item in drawn), Cost()), ids, vectors, sentences, _read(queries))
+        return Launched(total.detach(), terms, sum((item.cost for item in drawn), Cost()), ids, vectors, sentences, read)
 
 
 def _read(queries: Sequence[Encoding]) -> Read:

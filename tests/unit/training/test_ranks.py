@@ -94,6 +94,22 @@ def test_a_dev_evaluation_that_a_signal_cuts_short_on_one_rank_stops_all_and_is_
     assert trial.weights(tmp_path / "run") == trial.weights(tmp_path / "whole")
 
 
+def test_a_signal_to_one_rank_stops_both_one_step_later_and_the_run_goes_on(forks, tiny_encoder, pairs_file, tmp_path):
+    """What ranks tell each other comes with the numbers of the next step."""
+    settings = {
+        "encoder": str(tiny_encoder),
+        "examples": {"pairs": str(pairs_file)},
+        "recipe": trial.recipe(train={"checkpoint_every": 1}),
+    }
+    kill = {"kill": {"after": 1, "signal": "SIGTERM", "rank": "1"}}
+    for name, killed, code in (("whole", {}, 0), ("run", kill, 75), ("run", {}, 0)):
+        given = {**killed, "out": str(tmp_path / name), "checkpoints": str(tmp_path / f"{name}-work")}
+        _start(forks, settings | given, tmp_path / "settings.json", 2, code)
+        if killed:
+            assert max(path.name for path in (tmp_path / "run-work").glob("step-*")) == "step-00000003"
+    assert trial.weights(tmp_path / "run") == trial.weights(tmp_path / "whole")
+
+
 def test_another_number_of_processes_starts_anew_and_says_so(forks, tiny_encoder, pairs_file, tmp_path):
     select = {"best": {"task": "t", "subset": "s", "metric": "m", "every": 2}}
     settings = {

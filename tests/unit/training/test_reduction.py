@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -29,7 +30,7 @@ def _stepped(model, open_for_last, sums, seen):
                 loss.backward()
         else:
             loss.backward()
-    own.finish()
+    own.finish({}, alike=False)
 
 
 @pytest.mark.parametrize(("open_for_last", "begun"), [(True, [0, 3]), (False, [0, 0])])
@@ -54,7 +55,30 @@ def test_ranks_begin_the_same_sums_whatever_their_shares_reach(sums):
         sums.clear()
         with own.last_pass():
             model[reached](torch.ones(1, 2)).sum().backward()
-        own.finish()
+        own.finish({}, alike=False)
         shapes.append([tuple(one.shape) for one in sums])
         assert [p.grad is None for p in model.parameters()] == [reached == 1, reached == 1, reached == 0, reached == 0]
     assert shapes[0] == shapes[1]
+
+
+@pytest.mark.parametrize("alike", [True, False])
+def test_rows_of_a_table_are_summed_that_any_rank_read_and_only_unlike_ranks_ask_each_other(monkeypatch, alike):
+    """The other rank read rows 2 and 4, and has a gradient of 10 there; where it alone read some, this one has none."""
+    asked, table = [], nn.Embedding(6, 2, sparse=True)
+    read = np.array([False, alike, True, False, True, False])
+
+    def all_reduce(tensor, *_, **how):
+        if not tensor.is_floating_point():
+            asked.append(tensor.tolist())
+            tensor.fill_(reduction.ROWS)
+        else:
+            tensor += torch.tensor([[10.0] if row != 1 else [0.0] for row in np.flatnonzero(read)])
+
+    monkeypatch.setattr(reduction.distributed, "all_reduce", all_reduce)
+    own = reduction.Reduction(SimpleNamespace(num_processes=2, device="cpu"), table, {})
+    if alike:
+        (table(torch.tensor([4, 1, 4])) * torch.tensor([[1.0], [2.0], [3.0]])).sum().backward()
+    own.finish({table.weight: read}, alike)
+    assert asked == ([] if alike else [[reduction.NONE]])
+    assert table.weight.grad.is_sparse
+    assert table.weight.grad.to_dense()[:, 0].tolist() == ([0, 2, 10, 0, 14, 0] if alike else [0, 0, 10, 0, 10, 0])
