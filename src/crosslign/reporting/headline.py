@@ -6,11 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from crosslign.reporting.layout import PrintedTable
+from crosslign.reporting.values import Cell
 
 
 @dataclass(frozen=True)
 class Bar:
-    """A row's value in one column, and its 95 % interval where it has one, on the printed scale."""
+    """A row's value in one column, on the printed scale.
+
+    Attributes:
+        interval: its 95 % interval; of several runs, one standard deviation to each side; None where neither is known.
+    """
 
     label: str
     value: float
@@ -56,7 +61,14 @@ def headline(table: PrintedTable) -> Headline | None:
 def _bars(table: PrintedTable, index: int) -> list[Bar]:
     cells = [(row.name, row.cells[index]) for row in table.rows]
     return [
-        Bar(name, 100 * cell.value.ours, (100 * cell.value.interval[0], 100 * cell.value.interval[1]) if cell.value.interval else None)
+        Bar(name, 100 * cell.value.ours, _interval(cell.value))
         for name, cell in cells
         if cell.scale_by == 100 and cell.value.ours is not None and cell.value.ours >= 0
     ]
+
+
+def _interval(cell: Cell) -> tuple[float, float] | None:
+    ends = cell.interval
+    if ends is None and cell.ours is not None and cell.std is not None:
+        ends = max(cell.ours - cell.std, 0.0), cell.ours + cell.std
+    return ends and (100 * ends[0], 100 * ends[1])

@@ -10,7 +10,7 @@ from crosslign.reporting.run_records import read_lineages
 from crosslign.stages import STAGES
 
 
-@STAGES.register(version=5)
+@STAGES.register(version=6)
 def write_report(job: Job) -> None:
     """Write the report."""
     with job.publish("report") as (out, counts):

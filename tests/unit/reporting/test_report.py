@@ -178,6 +178,9 @@ def test_the_headline_is_the_first_row_and_the_best_one_of_a_retrieval(results):
     assert found.words == "Retrieval: language 7: 20.0 for system A, and no system lies above it."
     assert found.end == pytest.approx(90)
     assert [bar.interval for bar in found.bars] == [pytest.approx((10, 90)), pytest.approx((0, 30))]
+    of_several_runs = shown.rows[1].cells[7].value
+    of_several_runs.ci_low, of_several_runs.ci_high, of_several_runs.std = None, None, 0.2
+    assert headline(shown).bars[1].interval == pytest.approx((0, 30))  # 0.1 - 0.2 and 0.1 + 0.2: the bar begins at 0
     assert headline(replace(shown, rows=shown.rows[:1])) is None
 
 
