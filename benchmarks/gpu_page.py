@@ -15,14 +15,18 @@ STEP = re.compile(r"^(\w+): (.+?): ([\d.]+) ms a step .*?(?:, ([\d.]+%) of the p
 SPEED = re.compile(r"^(.+?): (\d+) sentences/s, .*?lowest cosine to the default ([\d.]+)$", re.MULTILINE)
 MINED = re.compile(r"^(.+?): median ([\d.]+) s, .*? (\d+) MiB above the vectors$", re.MULTILINE)
 RATIO = re.compile(r"^ratio: ([\d.]+)$", re.MULTILINE)
+VERSIONS = r"^(?:versions: |.*; )?(python \d\S*, .*)$"
 FACTS = {
-    "training": r"^(torch .*; seed \d+)$|^(without dropout, losses apart .*)$",
+    "training": r"^(without dropout, losses apart .*)$|^(\w+: (?:on|off|attention|flash|peer)[\w, ]*: (?!.* ms a step ).*)$",
     "encoding": r"^(.*, \d+ threads, cuda)$|^(.* with random weights)$|^(seed \d+; \d+ sentences.*)$|^(ours: lowest cosine .*)$",
     "mining": r"^(task: .*)$|^(results: equal.*)$|^(float32 peak: .*)$|^(.+ / ours: .*)$|^(no ratio: .*)$",
+    "kernels": r"^(torch\.\w+, \d+ heads of .*)$|^(kernels that do not work here: .*)$",
+    "memcheck": r"^=+ (ERROR SUMMARY: .*)$",
+    "profile": r"^(Self CUDA time total: .*)$",
     "row_updates": r"^(a table of .*)$|^(\d+% of the rows used: .*)$|^(as long at .*)$",
     "tests": r"^(\d+ (?:passed|failed).*)$",
 }
-"""Lines that are quoted as they are, by part."""
+"""Lines that are quoted as they are, by part, behind the versions."""
 
 
 def table(head: list[str], rows: list[list[str]]) -> list[str]:
@@ -61,7 +65,7 @@ def page(report: str) -> str:
     for name, command, said, status, seconds in PART.findall(report):
         lines += ["", f"**{name}**, {seconds} s" + ("" if status == "0" else f", exit status {status}") + f": `{command.strip()}`"]
         lines += figures(name, said)
-        quoted = re.finditer(FACTS.get(name.removesuffix("_large"), r"(?!)"), said, re.MULTILINE)
+        quoted = re.finditer(f"{VERSIONS}|{FACTS[name.removesuffix('_large')]}", said, re.MULTILINE)
         facts = [f"- {next(filter(None, one.groups()))}" for one in quoted] + [f"- **ratio: {one}**" for one in RATIO.findall(said)]
         lines += ["", *facts] if facts else []
     left = re.search(r"^== (no time was left for:.*)$", report, re.MULTILINE)

@@ -7,7 +7,7 @@
 # take their turn. The call ends after LIMIT seconds (570): what then had no time is named at the end, with the options for another call.
 # All but mining_large took some fifteen minutes on an H100: two calls. SETTINGS holds options of benchmarks/gpu_training.py.
 # Needs one CUDA device and a python3 (PYTHON names another) with torch, triton, transformers, accelerate, sentence-transformers, datasets,
-# annotated-types, httpx2, pyarrow, sentencepiece, xxhash and pytest. faiss is a peer where it is there. Nothing is fetched. TEXTS, a file
+# annotated-types, httpx2, pyarrow, sentencepiece, xxhash, pytest and hypothesis. faiss is a peer where it is there. Nothing is fetched. TEXTS, a file
 # of sentences, and TOKENIZER, a folder of XLM-R's tokenizer, make the encoded sentences real. All of it is printed and stands in the
 # report: machine, driver, versions, seeds, figures; behind it the same as a page, to be pasted into docs/archive/measurements.md. A part
 # that fails or takes too long does not stop the others; the exit status is the number of such parts.

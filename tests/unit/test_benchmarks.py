@@ -3,6 +3,7 @@
 import ast
 import importlib
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -12,6 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+
+from crosslign.encoders.packed import fused
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 FILES = sorted(FOLDER.glob("[a-z]*.py"))
@@ -185,6 +188,55 @@ def test_on_a_gpu_one_command_measures_all_and_a_part_that_fails_stops_no_other(
     assert sorted(tmp_path.iterdir()) == [python, report]
 
 
+ALONE = """
+import importlib.machinery, re, sys
+from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
+
+def name_of(given):
+    return re.sub("[-_.]+", "-", given).lower()
+
+known, asked = set(), [name_of(name) for name in sys.argv.pop(1).split(", ")]
+while asked:
+    known.add(name := asked.pop())
+    try:
+        needs = [need for need in distribution(name).requires or () if "extra ==" not in need]
+    except PackageNotFoundError:
+        continue
+    asked += {name_of(re.match(r"[\\w.-]+", need)[0]) for need in needs} - known
+others = {top for top, owners in packages_distributions().items() if known.isdisjoint(map(name_of, owners))} - {"crosslign"}
+real = importlib.machinery.PathFinder
+
+class Only:
+    find_distributions, invalidate_caches = real.find_distributions, real.invalidate_caches
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        return None if name.partition(".")[0] in others else real.find_spec(name, path, target)
+
+sys.meta_path[:] = [Only if finder is real else finder for finder in sys.meta_path]
+import pytest
+sys.exit(pytest.main([*sys.argv[1:], "--collect-only", "-p", "no:cacheprovider"]))
+"""
+"""Collects tests on a machine that has, beside Python's own, the packages of the first argument and what these need."""
+
+
+def test_the_tests_of_a_gpu_need_the_packages_that_the_one_command_names(tmp_path):
+    """One that is missing would end the whole part when its tests are collected."""
+    said = " ".join(line.lstrip("# ") for line in (FOLDER / "on_gpu.sh").read_text().splitlines() if line.startswith("#"))
+    packages = re.search(r"a python3 \(.*?\) with (.*?)\. ", said)[1].replace(" and ", ", ")
+    python, report = tmp_path / "python", tmp_path / "report.txt"
+    python.write_text(PYTHON)
+    python.chmod(0o755)
+    command = ["sh", FOLDER / "on_gpu.sh", "--part", "tests", report]
+    subprocess.run(command, env={**os.environ, "PYTHON": str(python)}, capture_output=True, check=False)
+    files = re.search(r"given -m pytest .*", report.read_text())[0].split(" not generations ")[1].split()
+    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(FOLDER.parent / "src")}
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE, packages, *files], cwd=FOLDER.parent, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
+
+
 def test_on_a_gpu_a_part_can_be_asked_for_alone(tmp_path):
     python = tmp_path / "python"
     python.write_text(PYTHON)
@@ -220,6 +272,8 @@ case "$*" in
 *gpu_training*) cat {folder}/training ;;
 *encoding.py*) cat {folder}/encoding ;;
 *mining.py*) cat {folder}/mining; exit 3 ;;
+*gpu_kernels*) cat {folder}/kernels; exit 1 ;;
+*row_updates*) cat {folder}/row_updates ;;
 *) ;;
 esac
 """
@@ -234,11 +288,22 @@ def test_the_report_of_a_gpu_ends_with_a_page_of_its_figures(benchmark, tmp_path
     training.report("on", "large128", found | {"ms": 65.25}, 0.0)
     training.report("flash", "large128", {"error": "out of memory"}, 0.0)
     (tmp_path / "training").write_text(capsys.readouterr().out + "ratio: 1.92\n")
+    encoding.describe(["a b"], Namespace(threads=1, device="cuda", shape="xlm_r_large"))
     encoding.alternate(dict.fromkeys(("ours, bf16", "default"), lambda texts: np.eye(3, dtype=np.float32)), ["a", "b", "c"], 1)
     (tmp_path / "encoding").write_text(capsys.readouterr().out)
     monkeypatch.setattr("sys.argv", ["mining.py", "--rows", "300", "--dim", "16", "--threads", "1", "--repeats", "1"])
     mining.main()
     (tmp_path / "mining").write_text(capsys.readouterr().out)
+    kernels, rows = benchmark("gpu_kernels"), benchmark("row_updates")
+    monkeypatch.setattr(kernels, "no_gpu", lambda: False)
+    monkeypatch.setattr(fused, "working", lambda _, dtype, heads, size: frozenset(fused.CHECKS.keys() - ({"gelu"} if size == 32 else ())))
+    monkeypatch.setattr("sys.argv", ["gpu_kernels.py"])
+    with pytest.raises(SystemExit) as failed:
+        kernels.main()
+    (tmp_path / "kernels").write_text(f"{capsys.readouterr().out}{failed.value}\n")
+    monkeypatch.setattr("sys.argv", ["row_updates.py", "--dim", "4", "--tokens", "8", "--steps", "2"])
+    rows.main()
+    (tmp_path / "row_updates").write_text(capsys.readouterr().out)
     python, report = tmp_path / "python", tmp_path / "report.txt"
     python.write_text(SPOKEN.format(python=sys.executable, folder=tmp_path))
     python.chmod(0o755)
@@ -252,3 +317,9 @@ def test_the_report_of_a_gpu_ends_with_a_page_of_its_figures(benchmark, tmp_path
     assert re.search(r"^\*\*mining\*\*, \d s, exit status 3: `", page, re.MULTILINE)
     assert "- task: random-cluster vectors, seeds 1 and 2, 300 x 300 x 16" in page
     assert f"commit {re.search('commit (.*)', printed)[1]}" in page
+    assert "- large128: flash: out of memory\n" in page
+    assert "- torch.bfloat16, 12 heads of 64: add_norm, attention, gelu\n" in page
+    assert "- kernels that do not work here: gelu (torch.bfloat16, 12x32), gelu (torch.float16, 12x32)\n" in page
+    assert "- 100% of the rows used: ours " in page
+    version = f"- python {platform.python_version()}, "
+    assert page.count(version) == 2 + 2 + 3 + 1  # encodings, mining, kernels and profile (memcheck, where it is installed), rows
