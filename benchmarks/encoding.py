@@ -50,7 +50,7 @@ from _common import (
     versions,
 )
 
-from crosslign.encoders import text_sets
+from crosslign.encoders import matrices
 from crosslign.encoders.model import Model
 from crosslign.files import write_rows
 from crosslign.threads import limit_threads
@@ -188,12 +188,12 @@ def by_the_job(
     with (
         tempfile.TemporaryDirectory() as work,
         patch.object(Model, "load", lambda *_: model),
-        patch.object(text_sets, "encoding_devices", lambda: [options.device if options.device == "cpu" else "cuda:0"]),
+        patch.object(matrices, "encoding_devices", lambda: [options.device if options.device == "cpu" else "cuda:0"]),
     ):
         table = pa.table({"text_id": ids, "lang": ["en"] * len(ids), "text": texts})
         write_rows(Path(work) / "texts.parquet", table, "texts")
         out = Path(work) / "vectors.npy"
-        text_sets.embed_text_set({"main": folder}, Path(work) / "texts.parquet", readout, out, options.threads, kernels=kernels)
+        matrices.embed_texts({"main": folder}, Path(work) / "texts.parquet", readout, out, options.threads, kernels=kernels)
         return np.load(out)  # type: ignore[no-any-return]
 
 

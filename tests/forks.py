@@ -26,7 +26,7 @@ from typing import IO, Any, NamedTuple
 LOADED = (
     "crosslign.corpora.pipeline",
     "crosslign.encoders.formats",
-    "crosslign.encoders.text_sets",
+    "crosslign.encoders.matrices",
     "crosslign.training.fit",
     "transformers.modeling_utils",
 )

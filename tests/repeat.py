@@ -24,7 +24,7 @@ SIDE_BY_SIDE = (
     *(f"tests/unit/provenance/test_{name}.py" for name in ("code_states", "reruns", "stale_handles", "tampering", "verify")),
     *(f"tests/unit/cli/test_{name}.py" for name in ("main", "result_folders")),
     "tests/unit/training/test_tokenised.py", "tests/unit/mining/test_interrupted_search.py", "tests/unit/views/test_translated.py",
-    "tests/unit/encoders/test_text_sets.py",
+    "tests/unit/encoders/test_matrices.py",
 )  # fmt: skip
 SLOW_DISK = 8 * 2**20
 """Bytes that are written and flushed without end beside the tests."""

@@ -15,8 +15,8 @@ import torch
 import trial
 
 from crosslign.encoders.encode import TOKEN_BUDGET, encode
+from crosslign.encoders.matrices import embed_texts
 from crosslign.encoders.model import Member, Model
-from crosslign.encoders.text_sets import embed_text_set
 from crosslign.errors import CrosslignError, ResourceError, StoppedError
 from crosslign.files import write_rows
 
@@ -165,7 +165,7 @@ def test_f19_memory_that_runs_out_in_encoding_halves_the_batch_once_and_is_recor
     assert refused
     table = pa.table({"text_id": [f"t{n}" for n in range(40)], "lang": ["en"] * 40, "text": texts})
     write_rows(tmp_path / "texts.parquet", table, "texts")
-    counts = embed_text_set({"main": tiny_encoder / "main"}, tmp_path / "texts.parquet", READOUT, tmp_path / "x.npy")
+    counts = embed_texts({"main": tiny_encoder / "main"}, tmp_path / "texts.parquet", READOUT, tmp_path / "x.npy")
     assert counts["token_budget"] <= 60 < TOKEN_BUDGET
 
 
@@ -181,7 +181,7 @@ def test_f19_one_sentence_too_large_is_named(tiny_encoder, monkeypatch, tmp_path
     table = pa.table({"text_id": ["t0", "t1", "t2"], "lang": ["en"] * 3, "text": ["Ja.", "It rained " * 20, "Yes."]})
     write_rows(tmp_path / "texts.parquet", table, "texts")
     with pytest.raises(ResourceError, match=r"a batch of only t1 does not fit into memory; 16 tokens.*max_length"):
-        embed_text_set({"main": tiny_encoder / "main"}, tmp_path / "texts.parquet", READOUT, tmp_path / "x.npy")
+        embed_texts({"main": tiny_encoder / "main"}, tmp_path / "texts.parquet", READOUT, tmp_path / "x.npy")
     assert not (tmp_path / "x.npy").exists()
 
 

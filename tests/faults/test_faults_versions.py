@@ -47,7 +47,7 @@ HARMLESS = {
     "a word of a log line of checkpoints": ("training/checkpoint.py", "checkpoint written at step", "a checkpoint was written at step"),
     "a word of a log line of trainings": ("training/fit.py", '"%s: %d steps on %s"', '"%s: will take %d steps on %s"'),
     "a private function of model cards renamed": ("reporting/card.py", "_use(", "_usage("),
-    "a private class of encoding renamed": ("encoders/text_sets.py", "_Shards", "_Pieces"),
+    "a private class of encoding renamed": ("encoders/matrices.py", "_Shards", "_Pieces"),
     "a private function of training sets renamed": ("examples/build.py", "_numbered", "_with_numbers"),
     "the words of an error of a builder": (
         "examples/builders/nli_triplets.py",

@@ -12,11 +12,11 @@ from pretend_tensor import PretendTensor
 from torch import nn
 
 from crosslign.encoders import encode as module
-from crosslign.encoders import shards, text_sets
+from crosslign.encoders import matrices, shards
 from crosslign.encoders.encode import apply_head, encode
+from crosslign.encoders.matrices import embed_texts
 from crosslign.encoders.model import Member, Model
 from crosslign.encoders.packed.training import PackedTraining, trains_packed
-from crosslign.encoders.text_sets import embed_text_set
 from crosslign.errors import InputError, ResourceError
 from crosslign.files import write_rows
 from crosslign.workers import Worker
@@ -99,7 +99,7 @@ def embed(tiny_encoder, texts, tmp_path):
 
     def run(name):
         members, out = {"main": tiny_encoder / "main"}, tmp_path / name
-        counts = embed_text_set(members, tmp_path / "texts.parquet", READOUT, out, work=tmp_path / "work")
+        counts = embed_texts(members, tmp_path / "texts.parquet", READOUT, out, work=tmp_path / "work")
         return np.load(out), counts
 
     return run
@@ -187,7 +187,7 @@ def test_parts_hold_sentences_of_like_length(cuda, tiny_encoder, texts, monkeypa
 
 def test_the_next_shard_is_tokenised_while_the_first_is_encoded(cuda, embed, monkeypatch, order_of_events):
     whole, _ = embed("whole.npy")
-    monkeypatch.setattr(text_sets, "SHARD", 8)
+    monkeypatch.setattr(matrices, "SHARD", 8)
     seen = order_of_events(2)
     found, counts = embed("x.npy")
     assert np.abs(found - whole).max() < 1e-5
@@ -201,7 +201,7 @@ def test_the_next_shard_is_tokenised_while_the_first_is_encoded(cuda, embed, mon
 def test_what_ends_an_encoding_comes_at_its_turn_and_the_next_run_goes_on(cuda, embed, monkeypatch, error, where):
     """As in a run that tokenises each shard at its turn."""
     whole, _ = embed("whole.npy")
-    monkeypatch.setattr(text_sets, "SHARD", 8)
+    monkeypatch.setattr(matrices, "SHARD", 8)
     real, calls, encoded = getattr(Member, where), [], []
 
     def third_ends(self, *given):
@@ -210,8 +210,8 @@ def test_what_ends_an_encoding_comes_at_its_turn_and_the_next_run_goes_on(cuda, 
             raise error
         return real(self, *given)
 
-    added = text_sets._Shards.add
-    monkeypatch.setattr(text_sets._Shards, "add", lambda self, start, counts: encoded.append(start) or added(self, start, counts))
+    added = matrices._Shards.add
+    monkeypatch.setattr(matrices._Shards, "add", lambda self, start, counts: encoded.append(start) or added(self, start, counts))
     with monkeypatch.context() as patch:
         patch.setattr(Member, where, third_ends)
         with pytest.raises(type(error)):
@@ -243,7 +243,7 @@ def two_gpus_in_processes(two_gpus, tmp_path, monkeypatch):
 
 
 def test_two_gpus_encode_side_by_side_and_go_on_when_one_process_was_killed(two_gpus_in_processes, embed, tiny_encoder, texts, monkeypatch):
-    monkeypatch.setattr(text_sets, "SHARD", 8)
+    monkeypatch.setattr(matrices, "SHARD", 8)
     asked, devices = [], set()
 
     class KilledAtItsSecond(Worker):

@@ -14,9 +14,9 @@ from crosslign.config.load import load_project
 from crosslign.corpora.build_evaluation import build_evaluation
 from crosslign.corpora.fetch import fetch_file
 from crosslign.encoders.encode import encode
+from crosslign.encoders.matrices import embed_texts
 from crosslign.encoders.model import Model
 from crosslign.encoders.prepare import prepare_encoder
-from crosslign.encoders.text_sets import embed_text_set
 from crosslign.errors import NetworkError
 from crosslign.paths import CATALOG
 from crosslign.reporting.published import read_published
@@ -106,7 +106,7 @@ def _records(project, mirror, encoder, task, files, langs, tmp_path):
             fetch_file(corpus["source"], source, file, paths[file["name"]], [mirror])
     tables = {part: tmp_path / f"{part}.parquet" for part in ("texts", "items", "gold")}
     build_evaluation(task, {**corpus, "langs": langs}, paths, {}, {}, tables)
-    embed_text_set(encoder, tables["texts"], project.readouts["e5_query"], tmp_path / "matrix.npy", threads=2)
+    embed_texts(encoder, tables["texts"], project.readouts["e5_query"], tmp_path / "matrix.npy", threads=2)
     context = {"run_id": "me5_small", "system": "me5_small", "seed": None, "checkpoint": "base", "readout": "e5_query", "profile": "laptop"}
     context |= {"pooling": "mean", "layer": -1, "max_length": 512, "checkpoint_sha": "", "code_version": "", "data_manifest_sha": ""}
     entry = {**project.tasks[task], "resamples": 0, "averages": {"avg": "all"}}

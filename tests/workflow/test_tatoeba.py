@@ -6,8 +6,8 @@ from project_copy import ROOT
 from crosslign.config.load import load_project
 from crosslign.corpora.build_evaluation import build_evaluation
 from crosslign.corpora.fetch import fetch_file
+from crosslign.encoders.matrices import embed_texts
 from crosslign.encoders.prepare import prepare_encoder
-from crosslign.encoders.text_sets import embed_text_set
 from crosslign.errors import NetworkError
 from crosslign.tasks.score import score_run
 
@@ -36,7 +36,7 @@ def test_all_languages_of_tatoeba_are_read_and_scored(mirror, minilm, tmp_path):
     entry = {**project.corpora["tatoeba"], "options": {"first": 100}}
     build_evaluation("tatoeba", entry, files, {}, {}, tables)
     readout = {**project.readouts["mean_t64_bf16"], "max_length": 32}
-    embed_text_set(minilm, tables["texts"], readout, tmp_path / "matrix.npy", threads=2)
+    embed_texts(minilm, tables["texts"], readout, tmp_path / "matrix.npy", threads=2)
     task = {**project.tasks["tatoeba"], "resamples": 0}
     context = {"run_id": "minilm_l6", "system": "minilm_l6", "seed": None, "checkpoint": "base", "readout": "mean_t32", "profile": "laptop"}
     context |= {"pooling": "mean", "layer": -1, "max_length": 32, "checkpoint_sha": "", "code_version": "", "data_manifest_sha": ""}

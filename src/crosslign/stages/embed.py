@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.config.entry_keys import KERNELS
+from crosslign.encoders.matrices import embed_texts
 from crosslign.encoders.model import Model
-from crosslign.encoders.text_sets import embed_text_set
 from crosslign.encoders.whitening import fit, occurrences, whiten
 from crosslign.files.lineage import checksum, lineage_path, read_lineage, sidecar_if_there
 from crosslign.jobs.job import Job
@@ -32,7 +32,7 @@ def embed(job: Job) -> None:
         matrix = out["matrix"].with_name("raw.npy") if whitening else out["matrix"]
         made_of = [read_lineage(job.inputs[name])["artefact"]["sha256"] for name in ("texts", "encoder")]
         counts.update(
-            embed_text_set(
+            embed_texts(
                 members,
                 job.inputs["texts"],
                 entry,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from crosslign.config.entry_keys import KERNELS
-from crosslign.encoders.text_sets import embed_text_set
+from crosslign.encoders.matrices import embed_texts
 from crosslign.files.lineage import lineage_path
 from crosslign.files.text import read_json
 from crosslign.jobs.job import Job
@@ -20,7 +20,7 @@ def mine_embed(job: Job) -> None:
     made_of = [read_json(lineage_path(job.inputs[name]))["artefact"]["sha256"] for name in ("texts", "encoder")]
     with job.publish("embeddings") as (out, counts):
         counts.update(
-            embed_text_set(
+            embed_texts(
                 members,
                 job.inputs["texts"],
                 recipe["readout_entry"],

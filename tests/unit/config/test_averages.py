@@ -60,7 +60,7 @@ def test_an_average_over_one_of_two_columns_of_a_name_is_refused(loaded, monkeyp
         ({"averages": {"deu_Latn": ["deu_Latn", "fra_Latn"]}}, "averages of flores200: 'deu_Latn' is made from itself"),
     ],
 )
-def test_a_task_names_its_text_sets_and_no_average_is_made_from_itself(loaded, monkeypatch, changed, said):
+def test_a_task_names_its_evaluation_corpora_and_no_average_is_made_from_itself(loaded, monkeypatch, changed, said):
     """A split of a role that the task lacks was passed over, and all splits were scored; a mean named as a subset hid its score."""
     monkeypatch.setitem(loaded.tasks, "flores200", {**loaded.tasks["flores200"], **changed})
     with pytest.raises(InputError, match=said):

@@ -72,7 +72,7 @@ def test_a_task_fixes_lengths_and_leaves_the_pooling_to_the_system(project):
         assert score_length(project, system, readout_name(project, system, "lareqa"), "lareqa") == limit
 
 
-def test_text_sets_of_a_task_are_read_to_its_lengths(project):
+def test_evaluation_corpora_of_a_task_are_read_to_its_lengths(project):
     inputs = score_inputs(project, "xlm-r", "base", "cls", "lareqa")
     assert {role: part["matrix"].parent.name for role, part in inputs.items()} == {"queries": "cls_t96", "candidates": "cls_t256"}
     own = score_inputs(project, "xlm-r", "base", "cls", "tatoeba")
@@ -94,7 +94,7 @@ def test_text_sets_of_a_task_are_read_to_its_lengths(project):
         ("mean", {"queries": 64}, "mean_t64", "mean"),  # has no prefixes
     ],
 )
-def test_text_sets_of_a_task_get_its_prefixes_where_the_readout_has_them(project, cell, lengths, queries, candidates):
+def test_evaluation_corpora_of_a_task_get_its_prefixes_where_the_readout_has_them(project, cell, lengths, queries, candidates):
     expected = {"queries": queries, "candidates": candidates}
     project = replace(project, tasks={**project.tasks, "lareqa": {**project.tasks["lareqa"], "lengths": lengths}})
     assert {role: role_readout(project, "me5_small", cell, "lareqa", role) for role in expected} == expected

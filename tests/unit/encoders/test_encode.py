@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from crosslign.encoders import encode as module
 from crosslign.encoders.encode import apply_head, encode, encode_counted, token_batches
+from crosslign.encoders.matrices import embed_texts
 from crosslign.encoders.model import Member
-from crosslign.encoders.text_sets import embed_text_set
 from crosslign.encoders.tokens import tokenise
 from crosslign.errors import InputError, ResourceError
 from crosslign.files import write_rows
@@ -211,9 +211,7 @@ def _text_set(path, rows):
 def test_text_set_becomes_a_matrix_in_its_order(tiny_model, tiny_encoder, tmp_path, texts, monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)  # the bytes are those of a CPU
     _text_set(tmp_path / "texts.parquet", [(f"t{i}", "en", text, None) for i, text in enumerate(texts)])
-    counts = embed_text_set(
-        {"main": tiny_encoder / "main"}, tmp_path / "texts.parquet", MEAN | {"max_length": 6}, tmp_path / "out" / "m.npy"
-    )
+    counts = embed_texts({"main": tiny_encoder / "main"}, tmp_path / "texts.parquet", MEAN | {"max_length": 6}, tmp_path / "out" / "m.npy")
     matrix = np.load(tmp_path / "out" / "m.npy", allow_pickle=False)
     assert np.array_equal(matrix, _encode(tiny_model, texts, readout={"max_length": 6}))
     assert counts["rows"] == len(texts)
@@ -225,11 +223,11 @@ def test_text_set_becomes_a_matrix_in_its_order(tiny_model, tiny_encoder, tmp_pa
 def test_text_set_without_member_or_with_half_the_pairs_is_refused(tiny_encoder, tmp_path):
     _text_set(tmp_path / "texts.parquet", [("t0", "en", "Yes.", None), ("t1", "zh", "对", None)])
     with pytest.raises(InputError, match="'zh'"):
-        embed_text_set({"en": tiny_encoder / "main"}, tmp_path / "texts.parquet", MEAN, tmp_path / "m.npy")
+        embed_texts({"en": tiny_encoder / "main"}, tmp_path / "texts.parquet", MEAN, tmp_path / "m.npy")
     assert not (tmp_path / "m.npy").exists()
     _text_set(tmp_path / "half.parquet", [("t0", "en", "Yes.", "Ja."), ("t1", "en", "No.", None)])
     with pytest.raises(InputError, match="1 of 2 have none"):
-        embed_text_set({"main": tiny_encoder / "main"}, tmp_path / "half.parquet", MEAN, tmp_path / "m.npy")
+        embed_texts({"main": tiny_encoder / "main"}, tmp_path / "half.parquet", MEAN, tmp_path / "m.npy")
 
 
 def test_low_precision_is_near_full_precision(tiny_model, texts, monkeypatch):

@@ -11,7 +11,7 @@ import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-from crosslign.encoders.text_sets import embed_text_set
+from crosslign.encoders.matrices import embed_texts
 from crosslign.encoders.tokens import Tokens, tokenise
 from crosslign.encoders.unknown import count_unknown, in_words, joined, shares
 from crosslign.files import write_rows
@@ -102,7 +102,7 @@ def _texts(folder, sentences):
 def test_a_text_set_that_the_encoder_does_not_know_is_warned_of(tmp_path, tiny_encoder, sentence_pairs, caplog, threads):
     texts = _texts(tmp_path, [("en", sentence_pairs[0][0]), ("am", "ሰላም ልዑል"), ("am", "ሰላም")])
     with caplog.at_level(logging.WARNING):
-        facts = embed_text_set({"main": tiny_encoder / "main"}, texts, READOUT, tmp_path / "out.npy", processes=threads)
+        facts = embed_texts({"main": tiny_encoder / "main"}, texts, READOUT, tmp_path / "out.npy", processes=threads)
     assert facts["unknown_tokens"]["am"] == 1.0
     assert 0.03 < facts["unknown_tokens"]["all"] < 1
     assert "set: " in caplog.text
@@ -112,6 +112,6 @@ def test_a_text_set_that_the_encoder_does_not_know_is_warned_of(tmp_path, tiny_e
 def test_a_text_set_that_the_encoder_knows_is_not(tmp_path, tiny_encoder, sentence_pairs, caplog):
     texts = _texts(tmp_path, [("en", first) for first, _ in sentence_pairs])
     with caplog.at_level(logging.WARNING):
-        facts = embed_text_set({"main": tiny_encoder / "main"}, texts, READOUT, tmp_path / "out.npy")
+        facts = embed_texts({"main": tiny_encoder / "main"}, texts, READOUT, tmp_path / "out.npy")
     assert "unknown_tokens" not in facts
     assert not caplog.records

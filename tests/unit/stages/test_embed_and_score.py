@@ -132,7 +132,7 @@ def test_the_text_before_each_sentence_is_recorded_where_there_is_one(results):
     assert [(record.get("prefix"), record.get("prefixes")) for record in found] == [(None, None), ("query: ", None)]
 
 
-def test_prefixes_of_a_tasks_text_sets_are_recorded_where_they_differ(results):
+def test_prefixes_of_a_tasks_evaluation_corpora_are_recorded_where_they_differ(results):
     files = {name: results.evaluation(name, ["deu"]) for name in ("dev", "test")}
     readouts = {"dev": {**READOUT, "prefix": "query: "}, "test": {**READOUT, "prefix": ""}}
     record = results.score("A-s42", "last", "bucc", {"dev": "dev", "test": "test"}, files, readouts)

@@ -15,8 +15,8 @@ from tokenise import tokenised
 
 from crosslign.corpora.evaluation import EvaluationBuilder
 from crosslign.encoders.encode import encode
+from crosslign.encoders.matrices import embed_texts
 from crosslign.encoders.model import Model
-from crosslign.encoders.text_sets import embed_text_set
 from crosslign.errors import InputError
 from crosslign.files import write_rows
 from crosslign.objectives.saved_parts import load_part
@@ -91,7 +91,7 @@ def test_a_cross_encoder_with_a_regulariser_learns_and_its_logits_are_those_of_i
     assert all(len(line["terms"]) == 1 + len(REGULARISERS[name]) for line in curve)
     paths = text_set(tmp_path, rows)
     out = tmp_path / "logits.npy"
-    embed_text_set(
+    embed_texts(
         {"main": folder / "last" / "main"}, paths["texts"], READOUT, out, head=lambda m: load_part("head", HEAD, m, folder / "last")
     )
     logits, texts = np.load(out), pq.read_table(paths["texts"])
@@ -122,7 +122,7 @@ def test_a_checkpoint_is_chosen_by_the_scores_of_its_logits(train, rows, tmp_pat
     assert [matrix.shape for matrix in seen] == [(len(rows), 2)] * 2
     logits = tmp_path / "logits.npy"
     read = {"main": folder / "best" / "main"}
-    embed_text_set(read, sets["pairs"]["texts"], READOUT, logits, head=lambda m: load_part("head", HEAD, m, folder / "best"))
+    embed_texts(read, sets["pairs"]["texts"], READOUT, logits, head=lambda m: load_part("head", HEAD, m, folder / "best"))
     assert np.abs(np.load(logits) - seen[1]).max() < 1e-6
 
 

@@ -14,8 +14,8 @@ from tokenise import tokenised
 
 from crosslign.corpora.evaluation import EvaluationBuilder
 from crosslign.encoders.encode import encode
+from crosslign.encoders.matrices import embed_texts
 from crosslign.encoders.model import Model
-from crosslign.encoders.text_sets import embed_text_set
 from crosslign.paths import EVALUATION_FILES
 from crosslign.training.run import train_run
 
@@ -50,7 +50,7 @@ def test_run_trains_selects_and_can_be_embedded(tiny_encoder, pairs_file, senten
     assert sorted(p.name for p in (tmp_path / "run").iterdir()) == ["best", "curve.jsonl", "last", "selection.json"]
     assert json.loads(json.dumps(counts)) == counts
     out = tmp_path / "m.npy"
-    embed_text_set({"main": tmp_path / "run" / "last" / "main"}, sets["dev_pairs"]["texts"], recipe["readout"], out)
+    embed_texts({"main": tmp_path / "run" / "last" / "main"}, sets["dev_pairs"]["texts"], recipe["readout"], out)
     texts = pq.read_table(sets["dev_pairs"]["texts"])
     model = Model.load({"main": tmp_path / "run" / "last" / "main"})
     assert np.array_equal(np.load(out), encode(model, texts["text"].to_pylist(), texts["lang"].to_pylist(), recipe["readout"]))

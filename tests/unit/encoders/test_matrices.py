@@ -15,10 +15,10 @@ import pyarrow as pa
 import pytest
 import torch
 
-from crosslign.encoders import shards, text_sets
+from crosslign.encoders import matrices, shards
 from crosslign.encoders.encode import encode
+from crosslign.encoders.matrices import embed_texts
 from crosslign.encoders.shards import Task, side_by_side
-from crosslign.encoders.text_sets import embed_text_set
 from crosslign.errors import InputError, ResourceError
 from crosslign.files import write_rows
 from crosslign.workers import Worker
@@ -48,7 +48,7 @@ def texts(tmp_path, english):
 @pytest.fixture
 def embed(tiny_encoder, texts):
     def run(out, **options):
-        return embed_text_set({"main": tiny_encoder / "main"}, texts, READOUT, out, named="line {}", **options)
+        return embed_texts({"main": tiny_encoder / "main"}, texts, READOUT, out, named="line {}", **options)
 
     return run
 
@@ -61,7 +61,7 @@ def workers(forks, monkeypatch):
 
 @pytest.fixture
 def small_shards(monkeypatch):
-    monkeypatch.setattr(text_sets, "SHARD", 6)
+    monkeypatch.setattr(matrices, "SHARD", 6)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
@@ -203,7 +203,7 @@ def test_shards_of_another_type_or_size_or_number_of_rows_are_made_anew(
             embed(tmp_path / "x.npy", work=tmp_path / "work")
     options = {"dtype": "float16"} if changed == "dtype" else {}
     if changed == "shard":
-        monkeypatch.setattr(text_sets, "SHARD", 12)
+        monkeypatch.setattr(matrices, "SHARD", 12)
     if changed == "rows":
         ids = [str(number) for number in range(1, 18)]
         write_rows(texts, pa.table({"text_id": ids, "lang": ["en"] * 17, "text": english[:17]}), "texts")
@@ -262,9 +262,9 @@ def test_every_gpu_has_a_process_of_its_own_that_stays_on_it(embed, tmp_path, mo
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     limits = []
-    monkeypatch.setattr(text_sets, "limit_threads", limits.append)
-    monkeypatch.setattr(text_sets, "side_by_side", lambda *given: told.append(given) or (shard for shard in ()))
-    monkeypatch.setattr(text_sets._Shards, "finish", lambda *_: None)
+    monkeypatch.setattr(matrices, "limit_threads", limits.append)
+    monkeypatch.setattr(matrices, "side_by_side", lambda *given: told.append(given) or (shard for shard in ()))
+    monkeypatch.setattr(matrices._Shards, "finish", lambda *_: None)
     assert embed(tmp_path / "out.npy", **cores)["devices"] == 2
     task, devices, threads, _ = told[0]
     assert devices == ["cuda:0", "cuda:1"]
@@ -352,7 +352,7 @@ def test_a_vector_that_float16_cannot_hold_is_refused_by_line(embed, tmp_path, m
 
 
 def test_a_head_works_in_one_process_on_every_machine(embed, tmp_path, monkeypatch, small_shards):
-    monkeypatch.setattr(text_sets, "side_by_side", lambda *_: pytest.fail("a head is not sent to other processes"))
+    monkeypatch.setattr(matrices, "side_by_side", lambda *_: pytest.fail("a head is not sent to other processes"))
     head = torch.nn.Linear(32, 3)
     counts = embed(tmp_path / "logits.npy", processes=4, head=lambda model: head)
     assert counts["dimension"] == 3
@@ -361,7 +361,7 @@ def test_a_head_works_in_one_process_on_every_machine(embed, tmp_path, monkeypat
 
 def test_no_texts_no_rows(tiny_encoder, tmp_path):
     write_rows(tmp_path / "none.parquet", pa.table({"text_id": pa.array([], pa.string())}), "texts")
-    counts = embed_text_set({"main": tiny_encoder / "main"}, tmp_path / "none.parquet", READOUT, tmp_path / "x.npy")
+    counts = embed_texts({"main": tiny_encoder / "main"}, tmp_path / "none.parquet", READOUT, tmp_path / "x.npy")
     assert np.load(tmp_path / "x.npy").shape == (0, 32)
     assert counts["rows"] == 0
 
@@ -379,7 +379,7 @@ def small_disk(tmp_path):
 
 
 def test_a_matrix_that_the_disk_has_no_room_for_is_refused_before_the_first_shard(small_disk):
-    shards_done = text_sets._Shards(small_disk, "x", {})
+    shards_done = matrices._Shards(small_disk, "x", {})
     with pytest.raises(ResourceError, match="no space left on the disk"):
         shards_done.prepare(1000, 32, "float32")
     assert not list(small_disk.iterdir())

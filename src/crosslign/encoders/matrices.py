@@ -136,7 +136,7 @@ def _encode(task: Task, devices: list[str], threads: int, head: Head | None, sha
     return known
 
 
-def embed_text_set(
+def embed_texts(
     members: Mapping[str, Path],
     texts: Path,
     readout: Mapping[str, Any],
