@@ -118,7 +118,7 @@ def as_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
     lines = [
         "# Evaluation text in the corpora",
         "",
-        "Rows of each corpus that hold a text of each evaluation corpus / training examples made of them that were dropped;",
+        "Rows of each corpus that hold a text of each evaluation set / training examples made of them that were dropped;",
         "`!` where the catalog expects none (`expect_none`).",
         "",
         "| " + " | ".join(["corpus", "rows", *evaluations]) + " |",

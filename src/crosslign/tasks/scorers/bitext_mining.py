@@ -109,7 +109,7 @@ class _Candidates:
         for role in USES[protocol]:
             split = self._splits.get(role)
             if split is None:
-                return f"no evaluation corpus of role {' or '.join(ROLES[role])} has this pair"
+                return f"no text set of role {' or '.join(ROLES[role])} has this pair"
             if not len(split.left_rows) or not len(split.right_rows):
                 return f"one side of role {role} is empty"
             if not len(split.sources) and role != "official":
