@@ -22,6 +22,7 @@ import argparse
 import gc
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -229,18 +230,29 @@ def main() -> None:
         src = f"{ROOT / 'src'}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
         flash = f"{install(Path(temporary))}{os.pathsep}{src}"
         found: dict[tuple[str, str], dict[str, Any]] = {}
-        for group, path in ((OURS, src), (PEERS, flash)):
-            asked = [(name, setting) for setting in settings for name in group if name in options.ways]
-            for name, setting, values in run(asked, options, path):
-                found[name, setting] = values
-                report(name, setting, values, peak)
-        if any(setting == "check" for _, setting in found):
-            check(found)
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended before all was measured"))  # what was measured is concluded from
+        try:
+            for group, path in ((OURS, src), (PEERS, flash)):
+                asked = [(name, setting) for setting in settings for name in group if name in options.ways]
+                for name, setting, values in run(asked, options, path):
+                    found[name, setting] = values
+                    report(name, setting, values, peak)
+        finally:
+            conclude(found, settings)
+
+
+def conclude(found: dict[tuple[str, str], dict[str, Any]], settings: list[str]) -> None:
+    """Print the ratio of what was measured, and end where losses differ."""
     for setting in reversed(settings):
         times = {name: values["ms"] for (name, where), values in found.items() if where == setting and "ms" in values}
         if "on" in times and (rivals := [value for name, value in times.items() if name in PEERS]):
-            print(f"ratio: {min(rivals) / times['on']:.2f}")
-            return
+            last = f"ratio: {min(rivals) / times['on']:.2f}"
+            break
+    else:
+        last = "no ratio: no setting had both"
+    if any(setting == "check" for _, setting in found):
+        check(found)
+    print(last, flush=True)
 
 
 if __name__ == "__main__":

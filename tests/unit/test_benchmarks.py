@@ -5,6 +5,7 @@ import importlib
 import os
 import platform
 import re
+import signal
 import subprocess
 import sys
 from argparse import Namespace
@@ -74,6 +75,28 @@ def test_training_on_a_gpu_ends_where_losses_differ(gpu_training):
     found = {("off", "check"): {"losses": [1.0, 1.0]}, ("on", "check"): {"losses": [1.0, float("nan")]}}
     with pytest.raises(SystemExit, match="losses differ: on"):
         gpu_training.check(found)
+
+
+def test_trainings_on_a_gpu_whose_time_is_up_are_concluded_from(gpu_training, monkeypatch, tmp_path, capsys):
+    """The main figure is not lost with the last of forty trainings."""
+    figures = {"ms": 20.0, "mean_ms": 1.0, "host_ms": 1.0, "tokens": 1.0, "tflops": 1.0, "memory": 1.0, "losses": [1.0, 1.0]}
+
+    def run(asked, *_):
+        yield from ((name, "check", figures | {"ms": 30.0 if "peer" in name else 20.0}) for name, setting in asked if setting == "check")
+        if "on" not in dict(asked):
+            os.kill(os.getpid(), signal.SIGTERM)
+            pytest.fail("it goes on")
+
+    monkeypatch.setattr(gpu_training, "run", run)
+    monkeypatch.setattr(gpu_training, "no_gpu", lambda: False)
+    monkeypatch.setattr("sys.argv", ["gpu_training.py", "--settings", "check", "large1024", "--folder", str(tmp_path)])
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        with pytest.raises(SystemExit, match="ended before all was measured"):
+            gpu_training.main()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert capsys.readouterr().out.splitlines()[-1] == "ratio: 1.50"
 
 
 def test_a_way_that_fails_on_a_gpu_stops_no_other(gpu_training, capsys):
