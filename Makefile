@@ -10,7 +10,7 @@ SYNC := $(if $(filter output-sync,$(.FEATURES)),-O)  # Apple's make, 3.81, has n
 	test-faults test-faults-short test-faults-workflow test-repeat test-fuzz golden soak soak-short lint style format bench gpu release clean help
 
 help:
-	@echo "make demo        build the quick-start table, figures and report from real text (9 to 30 minutes on two cores)"
+	@echo "make demo        build the quick-start table, figures and report from real text (9 to 60 minutes on two cores)"
 	@echo "make methods     build the second table, all five methods, from the same text (docs/methods.md)"
 	@echo "make contest     build the table of the contest at equal budget from parallel text; contest-full: all of them (docs/contest.md)"
 	@echo "make golden      write the small results of implementations with a new version (docs/trust.md)"
