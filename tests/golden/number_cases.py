@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from golden import Case
-from material import FOLDER, ITEMS, ROOT, behind_corpora, cover, digest, evaluation, project, vectors
+from made_inputs import FOLDER, ITEMS, ROOT, behind_corpora, cover, digest, evaluation, project, vectors
 
 from crosslign.config.figures import figure_inputs
 from crosslign.config.resolve import entry_of

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 from golden import Case
-from material import FOLDER, cover, project
+from made_inputs import FOLDER, cover, project
 from number_cases import READOUT, numbers
 from stage_cases import (
     NLI,

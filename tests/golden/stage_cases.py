@@ -9,7 +9,7 @@ import re
 import numpy as np
 import pyarrow as pa
 from golden import Case
-from material import FOLDER, rows_digest
+from made_inputs import FOLDER, rows_digest
 from number_cases import READOUT, SENTENCES, TINY, digest, numbers
 from safetensors.torch import load_file
 from stage_recipes import CLAIMS, NLI, OVERVIEW, OWN, PUBLISHED, RECIPE, RESULTS, SELECT, SHARED, STS, TABLE, TASK, TRAIN, VERSES

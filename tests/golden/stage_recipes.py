@@ -1,6 +1,6 @@
 """Entries and recipes of the small line of data that the golden results of stages are made on."""
 
-from material import FOLDER
+from made_inputs import FOLDER
 from number_cases import READOUT
 
 from crosslign.config.entry_keys import TRAIN_DEFAULTS

@@ -5,7 +5,7 @@ import shutil
 import pytest
 from all_cases import SLOW, all_cases
 from golden import KEPT, kept_file, module_of, problems, same
-from material import FOLDER
+from made_inputs import FOLDER
 from option_cases import kept_settings, used_settings
 
 from crosslign.config.versions import code_behind

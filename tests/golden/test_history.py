@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 from golden import same
-from material import ROOT
+from made_inputs import ROOT
 
 PLACE = "tests/golden/kept"
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 from golden import Case
-from material import (
+from made_inputs import (
     FOLDER,
     ROWS,
     behind_corpora,
