@@ -237,7 +237,7 @@ def _mark_best(columns: Sequence[Mapping[str, Any]], grid: Grid) -> None:
             cell.marks += ["best"] if abs(value - best) < ROUNDING else []
 
 
-def mark_intervals(grid: Sequence[Sequence[Cell]], baselines: Sequence[int | None]) -> None:
+def _mark_intervals(grid: Sequence[Sequence[Cell]], baselines: Sequence[int | None]) -> None:
     """Set the marks of cells whose interval lies wholly beside that of the row that theirs is compared with, or None."""
     compared = [(row, grid[place]) for row, place in zip(grid, baselines, strict=True) if place is not None]
     for cell, first in [cells for row, other in compared for cells in zip(row, other, strict=True)]:
@@ -265,7 +265,7 @@ def mark_cells(resolved: Mapping[str, Any], grid: Grid, results: Path) -> list[t
     if test:
         mark_differences(grid, baselines, [row["label"] for row in rows], TESTS[test](results), level)
     else:
-        mark_intervals(grid, baselines)
+        _mark_intervals(grid, baselines)
     cells, text, baseline = [cell for row in grid for cell in row], TESTED.get(test, APART), one_line(baseline_words(rows))
     sides = [(sign, side) for sign, side in (("↑", "above"), ("↓", "below")) if any(side in cell.marks for cell in cells)]
     if not sides and any(cell.p_value is not None for cell in cells):

@@ -64,6 +64,21 @@ def small_shards(monkeypatch):
     monkeypatch.setattr(matrices, "SHARD", 6)
 
 
+def interrupted_at_the_last_shard(embed, tmp_path, monkeypatch):
+    """Encode all shards but the last, and keep them in the working folder."""
+    real = shards.ShardEncoder.__call__
+
+    def last_dies(self, start, progress):
+        if start == 18:
+            raise KeyboardInterrupt
+        return real(self, start, progress)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shards.ShardEncoder, "__call__", last_dies)
+        with pytest.raises(KeyboardInterrupt):
+            embed(tmp_path / "x.npy", work=tmp_path / "work")
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_vectors_are_those_of_the_encoder(embed, tmp_path, tiny_model, english, dtype):
     counts = embed(tmp_path / "x.npy", dtype=dtype, work=tmp_path / "work")
@@ -106,17 +121,7 @@ def test_the_log_tells_the_time_left_for_all_texts(embed, tmp_path, monkeypatch,
 
 
 def test_what_an_earlier_run_encoded_counts_as_done(embed, tmp_path, monkeypatch, small_shards, caplog):
-    real = shards.ShardEncoder.__call__
-
-    def dies_at_the_last(self, start, progress):
-        if start == 18:
-            raise KeyboardInterrupt
-        return real(self, start, progress)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(shards.ShardEncoder, "__call__", dies_at_the_last)
-        with pytest.raises(KeyboardInterrupt):
-            embed(tmp_path / "x.npy", work=tmp_path / "work")
+    interrupted_at_the_last_shard(embed, tmp_path, monkeypatch)
     monkeypatch.setattr("crosslign.progress.Pace.due", lambda *_: True)
     with caplog.at_level("INFO", "crosslign.progress"):
         embed(tmp_path / "x.npy", work=tmp_path / "work")
@@ -186,21 +191,11 @@ def test_another_identity_starts_from_the_beginning(embed, tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize("changed", ["dtype", "rows", "shard"])
-def test_shards_of_another_type_or_size_or_number_of_rows_are_made_anew(
+def test_shards_of_another_type_or_size_or_number_of_rows_are_encoded_again(
     embed, texts, english, tmp_path, monkeypatch, small_shards, changed
 ):
     """Whatever the caller says that the vectors depend on."""
-    real = shards.ShardEncoder.__call__
-
-    def last_dies(self, start, progress):
-        if start == 18:
-            raise KeyboardInterrupt
-        return real(self, start, progress)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(shards.ShardEncoder, "__call__", last_dies)
-        with pytest.raises(KeyboardInterrupt):
-            embed(tmp_path / "x.npy", work=tmp_path / "work")
+    interrupted_at_the_last_shard(embed, tmp_path, monkeypatch)
     options = {"dtype": "float16"} if changed == "dtype" else {}
     if changed == "shard":
         monkeypatch.setattr(matrices, "SHARD", 12)
