@@ -117,7 +117,7 @@ def entry_of(case: Case) -> dict[str, Any]:
     from crosslign.config.load import load_project
 
     project = load_project(ROOT, {"scale": "paper", "papers": ["msimcse", "moco_bert", "scl", "mpcl", "emma_x"]})
-    entry = dict(project.corpora[case.entry])
+    entry = project.corpora[case.entry]
     filters = [step for step in entry.get("filters", []) if "language_id" not in step] or [{"exact_duplicate": {}}]
     langs = ["en", "de"] if len(case.files) == 2 else entry["langs"]
     options = {key: value for key, value in entry.get("options", {}).items() if key not in ("member", "members")}

@@ -140,7 +140,7 @@ def cell(work: Path) -> Hops:
     (work / "published").mkdir()
     column = {"label": "de", "group": "", **main, "task": "tatoeba"}
     select = {"task": "tatoeba", "subset": "de-en", "metric": "accuracy", "protocol": "", "direction": "xx2en"}
-    table = {
+    table: Any = {
         "id": "t", "title": "T", "caption": "", "columns": [column], "rows": [{"label": "s", "group": "", "system": "s"}], "footnotes": [],
         "cells": [[{"scores": ["tatoeba.json"], "select": select}]], "scale": "paper", "stand_in": False, "encoders": {}, "paper": "p",
         "print": {},

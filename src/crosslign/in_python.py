@@ -146,7 +146,7 @@ def encoder(
         members = {"main": folder} if (folder / "config.json").is_file() else inner
         if not members:
             raise InputError("no encoder in this folder", where=name, why="config.json is missing")
-        own = {} if "pooling" in given else read_modules(next(iter(members.values())))
+        own: Mapping[str, Any] = {} if "pooling" in given else read_modules(next(iter(members.values())))
     else:
         project = _cached(config)
         entry = _known("encoder", name, project.encoders, "crosslign.encoder")

@@ -20,6 +20,7 @@ from crosslign.config.project import Project, own_models
 from crosslign.config.resources import STAND_IN_RULE
 from crosslign.config.uses import copied_file, own_encoder
 from crosslign.config.versions import job_versions
+from crosslign.entries.catalog import Corpus, Encoder
 from crosslign.errors import CrosslignError, InputError, NetworkError, ResourceError
 from crosslign.files.home import cache_folder
 from crosslign.jobs.alone import only_one
@@ -95,7 +96,7 @@ class Steps:
             copied = copied_file(project, source, name)
             self.run("fetch", recipe, {}, {"file": paths[name]}, project.paths.shared, given, copied, offline=False)
 
-    def _files(self, project: Project, entry: Mapping[str, Any]) -> dict[str, list[Path]]:
+    def _files(self, project: Project, entry: Corpus | Encoder) -> dict[str, list[Path]]:
         """Fetch the files that an entry reads; return them as its stage takes them."""
         files = graph.own_files(project, entry)
         if files:

@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from crosslign.config import graph
 from crosslign.config.cells import SYSTEMS, counted_rows, origins_at
 from crosslign.config.graph import Node
 from crosslign.config.project import Project
+from crosslign.entries.catalog import Corpus, Encoder
 from crosslign.files.lineage import sidecar_of
 from crosslign.paths import COUNTS, EVALUATION_FILES
 
 Models = Callable[[str], Iterable[str]]
 
 
-def _sources(project: Project, entry: Mapping[str, Any]) -> Iterator[Path]:
+def _sources(project: Project, entry: Corpus | Encoder) -> Iterator[Path]:
     """Yield downloads that an entry reads, and the sentences that synthetic data of them are written from."""
     yield from graph.own_files(project, entry).values()
     yield from (path for _, path in graph.model_files(project, entry).values())
-    if project.stand_in and "stand_in" in project.sources.get(entry.get("source", ""), {}):
+    if project.stand_in and "source" in entry and "stand_in" in project.sources[entry["source"]]:
         yield from graph.source_paths(project, "written").values()
 
 
 def _lineage_of(project: Project, node: Node, models: Models) -> Iterator[Path]:
     """Yield the lineage of a node and of its downloads; of encoders, runs and translation models, which hold theirs, the folder."""
     kind, name = node
-    entry: Mapping[str, Any] = {"corpus": project.corpora, "encoder": project.encoders}.get(kind, {}).get(name, {})
-    yield from map(sidecar_of, _sources(project, entry))
-    if kind == "corpus" and entry.get("kind") == "evaluation":
+    if kind == "encoder" or (kind == "corpus" and name in project.corpora):
+        yield from map(sidecar_of, _sources(project, project.encoders[name] if kind == "encoder" else project.corpora[name]))
+    if kind == "corpus" and name in project.corpora and project.corpora[name]["kind"] == "evaluation":
         yield from (sidecar_of(project.paths.evaluation(name, part)) for part in EVALUATION_FILES)
     elif kind == "corpus":
         yield sidecar_of(graph.corpus_path(project, name))

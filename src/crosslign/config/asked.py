@@ -93,7 +93,7 @@ def _named(task: Mapping[str, Any]) -> set[str]:
     return {*groups, *(set() if "languages" in task else members), task["main"]["subset"]}
 
 
-def _refused(project: Project, asked: Mapping[str, str]) -> tuple[str, str, Collection[str]] | None:
+def _refused(project: Project, asked: Mapping[str, Any]) -> tuple[str, str, Collection[str]] | None:
     """Return what a task does not give of what is asked: its kind, its name, and what there is; None where all is there."""
     task = project.tasks[asked["task"]]
     left = given(task)
@@ -125,17 +125,18 @@ def _check_members(project: Project, files: Mapping[str, YamlFile]) -> None:
                 raise InputError(f"{name} has no subset {subset!r}", where=where, why=why)
 
 
-Asked = tuple[str, Sequence[str | int], Mapping[str, str]]
+Asked = tuple[str, Sequence[str | int], Mapping[str, Any]]
 """(file, keys, what is asked)"""
 
 
 def _of_tables(project: Project) -> Iterator[Asked]:
     for name, table in project.tables.items():
         file = project.file_of(name)
-        run = [row for row in table["rows"] if "system" in row] or [{}]
+        run: Sequence[Mapping[str, Any]] = [row for row in table["rows"] if "system" in row] or [{}]
         for index, column in enumerate(table["columns"]):
             keys = ("tables", name, "columns", index)
-            parts = [column] if "task" in column else [part for part in column.get("mean_of", []) if not isinstance(part, str)]
+            named: Sequence[Any] = [column] if "task" in column else column.get("mean_of", [])
+            parts = [part for part in named if not isinstance(part, str)]
             for part in parts:
                 for of_row in dict.fromkeys(tuple(row.get(kind, part.get(kind, "")) for kind in OF_ROW) for row in run):
                     yield file, keys, {**part, **dict(zip(OF_ROW, of_row, strict=True))}

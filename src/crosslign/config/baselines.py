@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from crosslign.console import one_line
+from crosslign.entries.papers import Table
+from crosslign.entries.resolved import ResolvedTable
 from crosslign.errors import InputError
 
 ONLY_PUBLISHED = "published figure only"
 """Reason of an empty cell that has only a published figure."""
 
 
-def layout_of(resolved: Mapping[str, Any]) -> dict[str, Any]:
+def layout_of(resolved: Table) -> dict[str, Any]:
     """Return how a resolved table prints its numbers; its columns may say otherwise."""
     return {"decimals": 1, "scale_by": 100, **resolved.get("print", {})}
 
@@ -103,7 +105,7 @@ def unique_names(entries: Sequence[Mapping[str, Any]]) -> list[str]:
     return [one_line(f"{n}, {named[:at].count(n) + 1}" if n in named[:at] else n) for at, n in enumerate(named)]
 
 
-def notes_at(resolved: Mapping[str, Any], row: int | None, column: str | None) -> list[str]:
+def notes_at(resolved: ResolvedTable, row: int | None, column: str | None) -> list[str]:
     """Return the texts of the footnotes at a row (by its number), a column (by its label), the cell where both meet, or the table."""
     found = []
     for note in resolved["footnotes"]:

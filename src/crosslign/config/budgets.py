@@ -9,6 +9,7 @@ from crosslign.config.project import Project
 from crosslign.config.resolve import budget_share, entries_of, run_recipe, runs_of
 from crosslign.config.trials import tuned_by
 from crosslign.config.yaml_files import YamlFile, where_of
+from crosslign.entries.papers import Table
 from crosslign.errors import InputError
 
 TOLERANCE = 0.01
@@ -19,8 +20,8 @@ EQUAL = "Set `budget:` of every training that the row starts from, so that their
 
 def budget_of(project: Project, system: str) -> float | None:
     """Return the FLOPs that a row of this system takes, with all that it starts from, as written; None where one has no budget."""
-    own = [entry["train"].get("budget") for entry in entries_of(project, system)]
-    return None if None in own else float(sum(own))
+    trained = [entry["train"] for entry in entries_of(project, system)]
+    return float(sum(train["budget"] for train in trained)) if all("budget" in train for train in trained) else None
 
 
 def off(spent: float, budget: float, step: float = 0.0) -> bool:
@@ -42,7 +43,7 @@ def _chain(project: Project, run: str) -> list[str]:
     return [run, *(_chain(project, base["run"]) if "run" in base else [])]
 
 
-def spent_by(project: Project, table: Mapping[str, Any], systems: list[list[str]]) -> dict[str, Any]:
+def spent_by(project: Project, table: Table, systems: list[list[str]]) -> dict[str, Any]:
     """Return what a table says of the cost of its rows; nothing where it has neither a budget nor tuned rows.
 
     Args:
@@ -57,10 +58,8 @@ def spent_by(project: Project, table: Mapping[str, Any], systems: list[list[str]
     tuned = tuned_by(project, {system for row in systems for system in row})
     if "budget" not in table and not tuned:
         return {}
-    seeds = [row.get("seeds", table.get("seeds")) for row in table["rows"]]
-    chains = [
-        [_chain(project, run) for system in row for run in runs_of(project, system, own)] for row, own in zip(systems, seeds, strict=True)
-    ]
+    seeds = table.get("seeds")
+    chains = [[_chain(project, run) for system in row for run in runs_of(project, system, seeds)] for row in systems]
     share = {"budget": table["budget"] * budget_share(project)} if "budget" in table else {}
     return {**share, **({"tuned": tuned} if tuned else {}), "spent": chains}
 

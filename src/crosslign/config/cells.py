@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from crosslign.config.baselines import ONLY_PUBLISHED, baseline_rows, layout_of, named_columns
 from crosslign.config.budgets import spent_by
@@ -28,6 +28,8 @@ from crosslign.config.resolve import (
 )
 from crosslign.config.targets import covered
 from crosslign.config.uses import why_missing
+from crosslign.entries.papers import Column, Table
+from crosslign.entries.resolved import ResolvedCell, ResolvedTable
 from crosslign.errors import InputError
 from crosslign.paths import COUNTS, origin_files, resamples_path
 
@@ -55,18 +57,18 @@ def system_of(row: Mapping[str, Any], column: Mapping[str, Any]) -> str:
     return system + (f"+{column['finetune']}" if "finetune" in column else "")
 
 
-def _row_systems(table: Mapping[str, Any]) -> list[set[str]]:
+def _row_systems(table: Table) -> list[set[str]]:
     """Return the systems of each row of a table's entry; none of rows that are not run."""
     scored = [column for column in table["columns"] if is_scored(column)]
     return [{system_of(row, column) for column in scored if "system" in row and not row.get("reason")} for row in table["rows"]]
 
 
-def row_systems(project: Project, table: Mapping[str, Any]) -> list[list[str]]:
+def row_systems(project: Project, table: Table) -> list[list[str]]:
     """Return the trained systems of each row of a table's entry; none of rows that are not run."""
     return [sorted(system for system in systems if not is_untrained(project, system)) for systems in _row_systems(table)]
 
 
-def is_scored(column: Mapping[str, Any]) -> bool:
+def is_scored(column: Column) -> bool:
     """Tell whether a column shows evaluations of its own: one, or the mean of several that no column shows."""
     return "task" in column or any(not isinstance(part, str) for part in column.get("mean_of", []))
 
@@ -83,7 +85,7 @@ def _named_reading(project: Project, row: Mapping[str, Any], column: Mapping[str
     return {key: said[key] for said in (row, column, own) for key in READ if key in said and (said is not row or key in of_row)}
 
 
-def resolved_cell(project: Project, row: Mapping[str, Any], column: Mapping[str, Any]) -> dict[str, Any]:
+def resolved_cell(project: Project, row: Mapping[str, Any], column: Mapping[str, Any]) -> ResolvedCell:
     """Return one cell: `scores` (a path a run) with what to select from them, `parts` or `mean_of` of an average, or `reason`.
 
     Scores that are there need no data: they may have come from elsewhere.
@@ -130,7 +132,7 @@ def counted(row: Mapping[str, Any], column: Mapping[str, Any]) -> Mapping[str, A
     return named
 
 
-def _count_cell(project: Project, table: str, row: Mapping[str, Any], column: Mapping[str, Any]) -> dict[str, Any]:
+def _count_cell(project: Project, table: str, row: Mapping[str, Any], column: Mapping[str, Any]) -> ResolvedCell:
     """Return a cell that is counted: one record of the table's counts, the sum of several, or the main metric of a task by its name."""
     named = counted(row, column)
     if "metric_of" in named:
@@ -142,7 +144,7 @@ def _count_cell(project: Project, table: str, row: Mapping[str, Any], column: Ma
         return {"reason": reason or ONLY_PUBLISHED}
     fixed = {"task": COUNTS, "metric": named.get("count", column["count"]), "subset": named.get("subset", column.get("subset", "all"))}
     scores = [str(project.paths.counts(table).relative_to(project.paths.results))]
-    cells = [
+    cells: list[ResolvedCell] = [
         {"scores": scores, "select": {**fixed, "direction": kind, "protocol": name}}
         for kind in ("corpora", "examples")
         for name in named.get(kind, [])
@@ -150,7 +152,7 @@ def _count_cell(project: Project, table: str, row: Mapping[str, Any], column: Ma
     return cells[0] if len(cells) == 1 else {"parts": cells, "total": True}
 
 
-def _setting_cell(project: Project, row: Mapping[str, Any], column: Mapping[str, Any]) -> dict[str, Any]:
+def _setting_cell(project: Project, row: Mapping[str, Any], column: Mapping[str, Any]) -> ResolvedCell:
     """Return a cell that shows a setting of a system's recipe, as this scale trains it: `text`, or a reason."""
     if "setting" not in row:
         return {"reason": row.get("reason", "") or ONLY_PUBLISHED}
@@ -200,7 +202,7 @@ def evaluated(columns: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [*(dict(column) for column in columns if "task" in column), *parts]
 
 
-def _row_notes(table: Mapping[str, Any], columns: Iterable[Mapping[str, Any]], text: str, found: Found) -> list[dict[str, Any]]:
+def _row_notes(table: Table, columns: Iterable[Mapping[str, Any]], text: str, found: Found) -> list[dict[str, Any]]:
     """Return a footnote for each row of which something is found: `text` with the evaluations, or evaluation corpora, in question.
 
     Args:
@@ -216,7 +218,7 @@ def _row_notes(table: Mapping[str, Any], columns: Iterable[Mapping[str, Any]], t
     return notes
 
 
-def _notes(project: Project, table: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _notes(project: Project, table: Table) -> list[dict[str, Any]]:
     """Return the footnotes of a table's tasks, of checkpoints chosen by an evaluation, and of text that evaluations may stand in."""
     shown = evaluated(table["columns"])
     asked = [column for column in shown if not why_missing(project, "task", column["task"])]
@@ -236,7 +238,7 @@ def _notes(project: Project, table: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _task_notes(project: Project, columns: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _task_notes(project: Project, columns: Sequence[Column]) -> list[dict[str, Any]]:
     return [
         {"at": {"column": column["label"]}, "text": project.tasks[column["task"]]["footnote"]}
         for column in columns
@@ -244,13 +246,13 @@ def _task_notes(project: Project, columns: list[Mapping[str, Any]]) -> list[dict
     ]
 
 
-def _any_cell(project: Project, table: str, row: Mapping[str, Any], column: Mapping[str, Any]) -> dict[str, Any]:
+def _any_cell(project: Project, table: str, row: Mapping[str, Any], column: Mapping[str, Any]) -> ResolvedCell:
     if "count" in column:
         return _count_cell(project, table, row, column)
     return _setting_cell(project, row, column) if "setting_of" in column else resolved_cell(project, row, column)
 
 
-def _replaced_encoders(project: Project, table: Mapping[str, Any]) -> dict[str, str]:
+def _replaced_encoders(project: Project, table: Table) -> dict[str, str]:
     """Return the encoders that this scale replaces, among those that the systems of a table name, with their replacements."""
     named = {name for systems in _row_systems(table) for system in systems for name in encoders_under(project, system).values()}
     used = {name: encoder_at_scale(project, name) for name in named}
@@ -258,7 +260,7 @@ def _replaced_encoders(project: Project, table: Mapping[str, Any]) -> dict[str, 
 
 
 @remembered
-def resolve_table(project: Project, table: str) -> dict[str, Any]:
+def resolve_table(project: Project, table: str) -> ResolvedTable:
     """Return a table with every cell resolved: what the table rule gets as its parameter.
 
     Returns:
@@ -269,14 +271,14 @@ def resolve_table(project: Project, table: str) -> dict[str, Any]:
     Raises:
         InputError: a row is compared with one that is not there, or LaTeX is to print a column that is not there.
     """
-    entry = {key: value for key, value in project.tables[table].items() if key != "on_request"}
+    entry = project.tables[table]
     rows, columns = entry["rows"], entry["columns"]
     baseline_rows(rows)
     named_columns(columns, layout_of(entry).get("latex", []))
-    shared = {key: entry[key] for key in SHARED if key in entry}
+    shared = {key: value for key, value in entry.items() if key in SHARED}
     cells = [[_any_cell(project, table, {**shared, **row}, column) for column in columns] for row in rows]
-    return {
-        **entry,
+    resolved = {
+        **{key: value for key, value in entry.items() if key != "on_request"},
         "id": table,
         "paper": project.paper_of[table],
         "scale": project.settings["scale"],
@@ -286,9 +288,10 @@ def resolve_table(project: Project, table: str) -> dict[str, Any]:
         "cells": cells,
         "footnotes": [*entry.get("footnotes", []), *_notes(project, entry)],
     }
+    return cast(ResolvedTable, resolved)
 
 
-def cell_parts(resolved: Mapping[str, Any], row: int, column: int) -> list[tuple[str, Mapping[str, Any]]]:
+def cell_parts(resolved: ResolvedTable, row: int, column: int) -> list[tuple[str, ResolvedCell]]:
     """Return the resolved cells that hold a cell's scores, each with its column's label; more than one for averages and sums."""
     cell, labels = resolved["cells"][row][column], [entry["label"] for entry in resolved["columns"]]
     if "mean_of" in cell:
@@ -296,12 +299,12 @@ def cell_parts(resolved: Mapping[str, Any], row: int, column: int) -> list[tuple
     return [(labels[column], part) for part in cell.get("parts", [cell])]
 
 
-def scores_behind(cell: Mapping[str, Any]) -> list[str]:
+def scores_behind(cell: ResolvedCell) -> list[str]:
     """Return the score files that a resolved cell reads, those of its parts included, relative to `{results}`."""
     return [*cell.get("scores", []), *(score for part in cell.get("parts", []) for score in scores_behind(part))]
 
 
-def table_files(resolved: Mapping[str, Any]) -> set[str]:
+def table_files(resolved: ResolvedTable) -> set[str]:
     """Return the score files that a resolved table reads, relative to `{results}`."""
     return {score for row in resolved["cells"] for cell in row for score in scores_behind(cell)}
 

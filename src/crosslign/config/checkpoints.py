@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from crosslign.config.cells import system_of
 from crosslign.config.members import why_unread
 from crosslign.config.project import Project
 from crosslign.config.resolve import LAST, entry_of, is_untrained, kept_checkpoints
 from crosslign.config.yaml_files import YamlFile, where_of
+from crosslign.entries.papers import Base, Recipe
 from crosslign.errors import InputError
 from crosslign.registry import nearest
 
@@ -18,13 +18,13 @@ Use = tuple[Place, str, str]
 """Where in a paper's file it stands (section, name, keys), the system, the checkpoint."""
 
 
-def _recipes(project: Project) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+def _recipes(project: Project) -> Iterator[tuple[str, str, Recipe]]:
     """Yield section, name and entry of every recipe, with what it takes over by `like`."""
     yield from (("systems", name, entry_of(project, name)) for name in project.systems)
     yield from (("finetunes", name, entry) for name, entry in project.finetunes.items())
 
 
-def _own_uses(section: str, name: str, entry: Mapping[str, Any]) -> Iterator[Use]:
+def _own_uses(section: str, name: str, entry: Recipe) -> Iterator[Use]:
     """Yield the checkpoints of its own that a recipe has evaluated, by task or not."""
     named = entry.get("checkpoint", LAST)
     if isinstance(named, Mapping):
@@ -33,8 +33,8 @@ def _own_uses(section: str, name: str, entry: Mapping[str, Any]) -> Iterator[Use
         yield (section, name, "checkpoint"), name, named
 
 
-def _base_uses(section: str, name: str, entry: Mapping[str, Any]) -> Iterator[Use]:
-    base = entry.get("base", {})
+def _base_uses(section: str, name: str, entry: Recipe) -> Iterator[Use]:
+    base = entry.get("base") or Base()
     if "system" in base and "checkpoint" in base:
         yield (section, name, "base", "checkpoint"), base["system"], base["checkpoint"]
 
@@ -65,7 +65,7 @@ def check_checkpoints(project: Project, files: Mapping[str, YamlFile]) -> None:
         relative = project.file_of(str(place[1]))
         return InputError(what, where=where_of(files, relative, place), why=why, do=do)
 
-    def look_up(use: Use, entry: Mapping[str, Any]) -> None:
+    def look_up(use: Use, entry: Recipe) -> None:
         place, system, checkpoint = use
         kept = kept_checkpoints(entry)
         if checkpoint not in kept:

@@ -11,6 +11,8 @@ from crosslign.config.cells import resamples_behind, resolve_table, scores_behin
 from crosslign.config.project import Project, remembered
 from crosslign.config.targets import covered
 from crosslign.config.yaml_files import YamlFile, where_of
+from crosslign.entries.papers import Comparison, Table
+from crosslign.entries.resolved import ResolvedCell, ResolvedTable
 from crosslign.errors import InputError
 from crosslign.registry import nearest
 
@@ -18,7 +20,7 @@ KINDS = ("own", "equal", "equal_other")
 """Comparisons of a claim: at the paper's own recipe, at equal budget, and at equal budget from another base encoder."""
 
 
-def _row(table: Mapping[str, Any], named: str) -> list[int]:
+def _row(table: Table, named: str) -> list[int]:
     """Return the places of the rows that have a system, or else a label, of this name; of the group before a colon where it has one."""
     group, colon, label = named.partition(": ")
     rows = table["rows"]
@@ -26,29 +28,34 @@ def _row(table: Mapping[str, Any], named: str) -> list[int]:
     return found or [at for at, row in enumerate(rows) if colon and row.get("group") == group and row["label"] == label]
 
 
-def _columns(table: Mapping[str, Any], named: list[str]) -> list[int]:
+def _columns(table: Table, named: list[str]) -> list[int]:
     labels = [": ".join(filter(None, (column.get("group"), column["label"]))) for column in table["columns"]]
     plain = [column["label"] for column in table["columns"]]
     return [labels.index(name) if name in labels else plain.index(name) for name in named]
 
 
-def _whole(resolved: Mapping[str, Any], row: int, column: int) -> dict[str, Any]:
+def _whole(resolved: ResolvedTable, row: int, column: int) -> ResolvedCell:
     """Return a cell that stands for itself: an average of other columns with their cells in it."""
     cell = resolved["cells"][row][column]
     if "mean_of" not in cell:
-        return dict(cell)
+        return cell
     labels = [entry["label"] for entry in resolved["columns"]]
     return {"parts": [_whole(resolved, row, labels.index(label)) for label in cell["mean_of"]]}
 
 
-def reason_of(cell: Mapping[str, Any]) -> str:
+def reason_of(cell: ResolvedCell) -> str:
     """Return why a resolved cell, or a part of it, is not run; empty where all of it is."""
     if "parts" in cell:
         return next(filter(None, map(reason_of, cell["parts"])), "")
     return "" if "scores" in cell else str(cell.get("reason") or "not run")
 
 
-def _compared(project: Project, asked: Mapping[str, Any]) -> dict[str, Any]:
+def comparisons(claim: Mapping[str, Any]) -> dict[str, Comparison]:
+    """Return the comparisons of a claim by their kind."""
+    return {kind: claim[kind] for kind in KINDS if kind in claim}
+
+
+def _compared(project: Project, asked: Comparison) -> dict[str, Any]:
     """Return one comparison: table, columns, `sign`, and under `better` and `worse` each row's name, place and cells; or `reason`."""
     name = asked["table"]
     if name not in project.tables:
@@ -73,7 +80,12 @@ def _compared(project: Project, asked: Mapping[str, Any]) -> dict[str, Any]:
 def resolve_claims(project: Project) -> list[dict[str, Any]]:
     """Return the claims of all papers of a run, in the order of their files, each comparison with its cells."""
     return [
-        {"id": name, "paper": project.paper_of[name], **entry, **{kind: _compared(project, entry[kind]) for kind in KINDS if kind in entry}}
+        {
+            "id": name,
+            "paper": project.paper_of[name],
+            **entry,
+            **{kind: _compared(project, asked) for kind, asked in comparisons(entry).items()},
+        }
         for name, entry in project.claims.items()
     ]
 
@@ -96,8 +108,8 @@ def check_claims(project: Project, files: Mapping[str, YamlFile]) -> None:
         InputError: file, key, and the nearest name.
     """
     for name, entry in project.claims.items():
-        for kind in filter(entry.__contains__, KINDS):
-            asked, keys = entry[kind], ("claims", name, kind)
+        for kind, asked in comparisons(entry).items():
+            keys = ("claims", name, kind)
 
             def refuse(key: str, what: str, named: str, allowed: list[str], keys: tuple[str, ...] = keys, name: str = name) -> InputError:
                 where = where_of(files, project.file_of(name), (*keys, key))

@@ -9,7 +9,7 @@ from typing import Any
 
 from crosslign.config.catalog import describe, local_file, source_kind
 from crosslign.config.cells import counted, system_of
-from crosslign.config.graph import Node
+from crosslign.config.graph import Node, source_file
 from crosslign.config.mining import encoding_node, mine_recipe
 from crosslign.config.project import Project
 from crosslign.config.settings import PAGES
@@ -117,12 +117,11 @@ def data_plan(project: Project, targets: Sequence[str]) -> list[FileNeed]:
     """
     found = uses(project, [node for target in targets for node in _nodes(project, target)])
     gathered: dict[tuple[str, str], dict[str, str]] = {}
-    for source, file, user, access in found.files():
-        gathered.setdefault((source, file), {})[user] = access
+    for source_name, file_name, user, access in found.files():
+        gathered.setdefault((source_name, file_name), {})[user] = access
     needs = []
     for (name, file_name), users in sorted(gathered.items()):
-        source = project.sources[name]
-        file = next(file for file in source["files"] if file["name"] == file_name)
+        source, file = project.sources[name], source_file(project, name, file_name)
         path = project.paths.download(name, file_name)
         access = next((value for value in users.values() if value != "open"), "open")
         state = file_state(project, name, file, access)

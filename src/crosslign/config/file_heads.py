@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from crosslign.config.catalog import bytes_of, file_names, source_kind
+from crosslign.entries.catalog import Corpus, File, Source
+from crosslign.entries.resolved import AskedFile
 from crosslign.errors import InputError
 
 UNITS = {"kB": 1_000, "MB": 1_000_000, "GB": 1_000_000_000}
@@ -22,13 +24,13 @@ def head_bytes(said: str) -> int:
     return int(float(number) * UNITS[unit])
 
 
-def _head_of(file: Mapping[str, Any], said: str) -> dict[str, Any]:
+def _head_of(file: File, said: str) -> AskedFile:
     """Return the entry of a file's beginning; its `about_bytes` is the size of the whole."""
     size, path, name = head_bytes(said), file.get("path", file["name"]), f"head{said.replace(' ', '')}-{file['name']}"
     return {"name": name, "of": file["name"], "path": path, "bytes": size, "head": size, "about_bytes": bytes_of(file)}
 
 
-def _refuse(name: str, entry: Mapping[str, Any], source: Mapping[str, Any], files: Mapping[str, Mapping[str, Any]]) -> None:
+def _refuse(name: str, entry: Corpus, source: Source, files: Mapping[str, File]) -> None:
     """Refuse a beginning that could not be read, or whose whole is of unknown size."""
     where = f"corpora.{name}.head"
     if entry["reader"] not in IN_LINES:
@@ -44,7 +46,9 @@ def _refuse(name: str, entry: Mapping[str, Any], source: Mapping[str, Any], file
             raise InputError(f"the size of {file} is unknown", where=where, do="Add its `about_bytes`")
 
 
-def with_heads(sources: Entries, corpora: Entries, *, stand_in: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+def with_heads(
+    sources: Mapping[str, Source], corpora: Mapping[str, Corpus], *, stand_in: bool
+) -> tuple[dict[str, Source], dict[str, Corpus]]:
     """Return sources with the beginnings that corpora ask for among their files, and corpora that read these.
 
     A file that is not larger than what is asked of it is read whole, as are synthetic files.
@@ -57,12 +61,11 @@ def with_heads(sources: Entries, corpora: Entries, *, stand_in: bool) -> tuple[d
     Raises:
         InputError: a reader, source or file that a beginning is not possible of.
     """
-    made: dict[str, Any] = {name: dict(source) for name, source in sources.items()}
-    found: dict[str, Any] = dict(corpora)
+    made, found = dict(sources), dict(corpora)
     for name, entry in corpora.items():
         if "head" not in entry:
             continue
-        found[name] = {key: value for key, value in entry.items() if key != "head"}
+        found[name] = cast(Corpus, {key: value for key, value in entry.items() if key != "head"})
         if entry.get("source") not in sources:
             continue  # refused elsewhere, by its name
         source = made[entry["source"]]
@@ -75,6 +78,7 @@ def with_heads(sources: Entries, corpora: Entries, *, stand_in: bool) -> tuple[d
         heads = {file: _head_of(known[file], entry["head"]) for file in files if bytes_of(known[file]) > size}
         if not heads:
             continue
-        source["files"] = [*source["files"], *(head for head in heads.values() if head["name"] not in known)]
+        files_and_heads = [*source["files"], *(head for head in heads.values() if head["name"] not in known)]
+        made[entry["source"]] = {**source, "files": files_and_heads}
         found[name] = {**entry, "files": [heads[file]["name"] if file in heads else file for file in file_names(source, entry)]}
     return made, found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from crosslign.config.catalog import file_names
 from crosslign.config.entry_keys import head_of
@@ -13,6 +13,8 @@ from crosslign.config.readouts import readout as readout_entry
 from crosslign.config.readouts import variant
 from crosslign.config.resolve import encoder_at_scale, encoders_under, is_untrained, role_readout, run_recipe, runs_of, split_run
 from crosslign.config.trials import choice_recipe, trials_of
+from crosslign.entries.catalog import Corpus, Encoder
+from crosslign.entries.resolved import AskedFile, RunRecipe
 from crosslign.errors import InputError
 from crosslign.paths import EVALUATION_FILES
 
@@ -65,18 +67,19 @@ def made_of(project: Project, kind: str, name: str) -> tuple[Node, ...]:
         case "corpus" if name in project.views:
             corpora = view_corpora(project.views[name])
         case "corpus":
-            entry = project.corpora[name]
-            corpora = [*entry.get("from", []), *entry.get("of", []), *filter_corpora(entry)]
+            corpus = project.corpora[name]
+            corpora = [*corpus.get("from", []), *corpus.get("of", []), *filter_corpora(corpus)]
         case "examples":
-            entry = project.examples[name]
-            corpora = [*entry.get("from", []), *entry.get("decontaminate", [])]
-            others = [("examples", other) for other in entry.get("of", [])]
-            others += [("encoder", encoder) for encoder in teachers(project, name)]
+            examples = project.examples[name]
+            corpora = [*examples.get("from", []), *examples.get("decontaminate", [])]
+            others = [("examples", other) for other in examples.get("of", [])]
+            others += [("encoder", teacher) for teacher in teachers(project, name)]
         case "encoder":
-            corpora = project.encoders[name].get("prune", {}).get("corpora", [])
+            encoder = project.encoders[name]
+            corpora = encoder["prune"]["corpora"] if "prune" in encoder else ()
         case "run":
             recipe = run_recipe(project, name)
-            others = [("encoder", encoder) for encoder in recipe["base"].get("members", {}).values()]
+            others = [("encoder", member) for member in recipe["base"].get("members", {}).values()]
             others += [("run", recipe["base"]["run"])] if "run" in recipe["base"] else []
             others += [("examples", term["examples"]) for term in recipe["terms"]]
             others += [("task", select["task"]) for select in recipe["select"].values()]
@@ -99,13 +102,13 @@ def ancestors(project: Project, nodes: Iterable[Node]) -> dict[Node, None]:
 
 
 @remembered
-def _source_files(project: Project, source: str) -> Mapping[str, Mapping[str, Any]]:
-    return {file["name"]: file for file in project.sources[source]["files"]}
+def _source_files(project: Project, source: str) -> Mapping[str, AskedFile]:
+    return {file["name"]: cast(AskedFile, file) for file in project.sources[source]["files"]}
 
 
-def source_file(project: Project, source: str, name: str) -> dict[str, Any]:
+def source_file(project: Project, source: str, name: str) -> AskedFile:
     """Return the catalog's entry of one file of a source."""
-    return dict(_source_files(project, source)[name])
+    return _source_files(project, source)[name]
 
 
 def source_paths(project: Project, source: str) -> dict[str, Path]:
@@ -154,7 +157,7 @@ def encoder_recipe(project: Project, encoder: str) -> dict[str, Any]:
     return {"encoder": encoder, "entry": settings_of(project.encoders[encoder])}
 
 
-def corpus_langs(entry: Mapping[str, Any]) -> str:
+def corpus_langs(entry: Corpus) -> str:
     """Return the file stem of a corpus: `de`, `de-en` or `all`."""
     if entry["kind"] == "mono" and len(entry["langs"]) == 1:
         return str(entry["langs"][0])
@@ -173,7 +176,7 @@ def corpus_path(project: Project, corpus: str) -> Path:
     return project.paths.corpus(corpus, corpus_langs(entry))
 
 
-def own_files(project: Project, entry: Mapping[str, Any]) -> dict[str, Path]:
+def own_files(project: Project, entry: Corpus | Encoder) -> dict[str, Path]:
     """Return the files of its source that an entry of a corpus or an encoder reads, by name."""
     if "source" not in entry:
         return {}
@@ -181,7 +184,7 @@ def own_files(project: Project, entry: Mapping[str, Any]) -> dict[str, Path]:
     return {name: project.paths.download(source, name) for name in file_names(project.sources[source], entry)}
 
 
-def model_files(project: Project, entry: Mapping[str, Any]) -> dict[str, tuple[str, Path]]:
+def model_files(project: Project, entry: Corpus | Encoder) -> dict[str, tuple[str, Path]]:
     """Return the models that an entry's filters read, each the first file of its source: its name and path, by the source."""
     return {name: next(iter(source_paths(project, name).items())) for name in filter_models(entry, project.sources)}
 
@@ -239,7 +242,7 @@ def examples_recipe(project: Project, examples: str) -> dict[str, Any]:
     return recipe
 
 
-def base_members(project: Project, recipe: Mapping[str, Any]) -> dict[str, Path]:
+def base_members(project: Project, recipe: RunRecipe) -> dict[str, Path]:
     """Return the folder of each member that a training starts from; it lies inside an encoder's or a run's folder."""
     base = recipe["base"]
     if "run" in base:
@@ -247,7 +250,7 @@ def base_members(project: Project, recipe: Mapping[str, Any]) -> dict[str, Path]
     return {member: project.paths.encoder(encoder) / "main" for member, encoder in base["members"].items()}
 
 
-def base_inputs(project: Project, recipe: Mapping[str, Any]) -> list[Path]:
+def base_inputs(project: Project, recipe: RunRecipe) -> list[Path]:
     """Return the declared folders that a training starts from: prepared encoders, or one run."""
     base = recipe["base"]
     if "run" in base:
@@ -255,7 +258,7 @@ def base_inputs(project: Project, recipe: Mapping[str, Any]) -> list[Path]:
     return [project.paths.encoder(encoder) for encoder in base["members"].values()]
 
 
-def choice_inputs(project: Project, recipe: Mapping[str, Any]) -> dict[str, Path]:
+def choice_inputs(project: Project, recipe: RunRecipe) -> dict[str, Path]:
     """Return the choice that a training takes values from; nothing of a system that is not tuned."""
     return {"choice": project.paths.choice(recipe["system"])} if trials_of(project, recipe["system"]) else {}
 
@@ -265,7 +268,7 @@ def trial_folders(project: Project, system: str) -> dict[str, Path]:
     return {run: project.paths.system(run) for run in choice_recipe(project, system)["trials"]}
 
 
-def selection_sets(project: Project, recipe: Mapping[str, Any]) -> dict[str, Mapping[str, Path]]:
+def selection_sets(project: Project, recipe: RunRecipe) -> dict[str, Mapping[str, Path]]:
     """Return the evaluation corpora of a system's dev evaluations, by id."""
     tasks = [select["task"] for select in recipe["select"].values()]
     corpora = sorted({corpus for task in tasks for corpus in project.tasks[task]["texts"].values()})
@@ -301,9 +304,9 @@ def run_head(project: Project, run: str, text_set: str) -> dict[str, Any]:
             where="config/tasks.yaml",
             do="Give each kind of task its own evaluation corpus",
         )
-    recipe = {} if is_untrained(project, run) else run_recipe(project, run)
+    recipe = None if is_untrained(project, run) else run_recipe(project, run)
     name = head_of(recipe) if recipe else None
-    if name is None:
+    if recipe is None or name is None:
         raise InputError(
             f"{run} has no classification head for {text_set!r}", where="config/papers", do="Name a fine-tune in the table's column"
         )

@@ -10,8 +10,9 @@ from typing import Any
 from crosslign.config.catalog import bytes_of, file_names
 from crosslign.config.graph import corpus_parts, examples_inputs, selection_sets, source_file, teachers
 from crosslign.config.mining import mine_recipe, side_files
-from crosslign.config.project import Project, filter_models, remembered
+from crosslign.config.project import Project, filter_models, remembered, translator_of
 from crosslign.config.resolve import LAST, encoders_trained, entry_of, kept_checkpoints, run_recipe, split_run
+from crosslign.entries.resolved import RunRecipe
 from crosslign.files.walk import size_of
 from crosslign.paths import MINED_SIDES
 
@@ -174,12 +175,12 @@ def corpus_mb(project: Project, corpus: str) -> float:
     A view holds so many copies of its corpora's rows; of dictionaries and given translations it copies nothing.
     """
     if corpus in project.views:
-        entry = project.views[corpus]
+        entry: Mapping[str, Any] = project.views[corpus]  # with the options of its builder
         copied = sum(corpus_mb(project, name) * _in_languages(project, entry, name) for name in entry["from"])
         return copied * int(entry.get("views", 1))
-    entry = project.corpora[corpus]
-    size = _capped(_read_mb(project, corpus) * entry.get("share", 1.0), entry.get("sample") or entry.get("options", {}).get("size"))
-    return size if entry["kind"] == "evaluation" or entry.get("whole") else _capped(size, project.scale["limits"].get("corpus_rows"))
+    own = project.corpora[corpus]
+    size = _capped(_read_mb(project, corpus) * own.get("share", 1.0), own.get("sample") or own.get("options", {}).get("size"))
+    return size if own["kind"] == "evaluation" or own.get("whole") else _capped(size, project.scale["limits"].get("corpus_rows"))
 
 
 @remembered
@@ -195,7 +196,7 @@ def large_sets(project: Project) -> list[str]:
 @remembered
 def examples_mb(project: Project, examples: str) -> float:
     """Return the size of a training set, as far as it follows from its corpora; at most what its entry or the scale keeps of it."""
-    entry = project.examples[examples]
+    entry: Mapping[str, Any] = project.examples[examples]  # with the options of its builder
     size = sum(corpus_mb(project, name) * _taken(project, entry, name) for name in entry.get("from", []))
     size += sum(examples_mb(project, name) for name in examples_inputs(project, examples)["others"])
     size *= TAUGHT if "teacher" in entry else 1.0
@@ -211,7 +212,8 @@ def _taken(project: Project, entry: Mapping[str, Any], corpus: str) -> float:
 
 def _in_languages(project: Project, entry: Mapping[str, Any], corpus: str) -> float:
     """Return the share of a corpus or view that is in the languages of an entry; 1 where one of both does not say which."""
-    there, wanted = (project.views.get(corpus) or project.corpora[corpus]).get("langs"), entry.get("langs")
+    read: Mapping[str, Any] = project.views.get(corpus) or project.corpora[corpus]
+    there, wanted = read.get("langs"), entry.get("langs")
     return len(set(wanted) & set(there)) / len(there) if wanted and there else 1.0
 
 
@@ -295,16 +297,16 @@ def _training(project: Project, w: Wildcards) -> Load:
     return Load(text, parameters(project, w["run"]), hours, staged_mb=working, kept_mb=kept, held_mb=keys or 0.0)
 
 
-def _keys_mb(project: Project, run: str, recipe: Mapping[str, Any]) -> float | None:
+def _keys_mb(project: Project, run: str, recipe: RunRecipe) -> float | None:
     """Return the size of the rings of keys, one a member or one a language, in the type that they are stored in; None without a queue."""
-    queues = [part for part in recipe.get("parts", {}).values() if part["kind"] == "momentum_queue"]
+    queues: list[Any] = [part for part in recipe["parts"].values() if part["kind"] == "momentum_queue"]
     members = len(encoders_trained(project, split_run(project, run)[0]))
     dimension = Load(parameters=parameters(project, run) / members).dimension
     rings = [(len(part.get("langs") or ()) or members) * part["size"] * KEY_BYTES[part.get("store", "float32")] for part in queues]
     return sum(rings) * dimension / 1e6 if queues else None
 
 
-def _training_mb(project: Project, run: str, recipe: Mapping[str, Any], keys: float | None) -> tuple[float, float]:
+def _training_mb(project: Project, run: str, recipe: RunRecipe, keys: float | None) -> tuple[float, float]:
     """Return the disk of a run's folder, and of its working folder at its fullest.
 
     The run holds the weights (4 bytes a parameter) of each name that it keeps. While it trains there are two checkpoints and a third in
@@ -376,7 +378,7 @@ LOADS: Mapping[str, Callable[[Project, Wildcards], Load]] = {
     "filter_shards": _share,
     "build_evaluation": lambda p, w: Load(corpus_mb(p, w["corpus"]), read_mb=_read_mb(p, w["corpus"])),
     "build_view": lambda p, w: Load(
-        corpus_mb(p, w["view"]), slowness=1.0 if {*p.views[w["view"]].get("translator", ())} - {"provided"} else 1 / 3
+        corpus_mb(p, w["view"]), slowness=1.0 if {*translator_of(p.views[w["view"]])} - {"provided"} else 1 / 3
     ),
     "build_examples": _examples,
     "tokenise": _tokenising,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import inf
+from typing import Any
 
 from crosslign.config.loads import declared_hours
 from crosslign.config.project import Project, remembered
@@ -37,7 +38,8 @@ def _examples(project: Project, name: str) -> float:
 
 
 def _made_of(project: Project, name: str, key: str) -> list[str]:
-    return [other for other, entry in project.examples.items() if name in entry.get(key, ())]
+    sets: Mapping[str, Mapping[str, Any]] = project.examples
+    return [other for other, entry in sets.items() if name in entry.get(key, ())]
 
 
 def job_priority(project: Project, rule: str, wildcards: Mapping[str, str]) -> float:

@@ -8,6 +8,8 @@ from functools import cached_property, wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from crosslign.entries.catalog import Corpus, Encoder, Readout, Source, Task
+from crosslign.entries.papers import Claim, Figure, Recipe, Table, TrainingSet, View
 from crosslign.paths import Paths
 
 Given = ParamSpec("Given")
@@ -16,13 +18,19 @@ SECTIONS = ("views", "examples", "systems", "finetunes", "tables", "figures", "c
 """Sections of a paper's file; an id stands in one file only."""
 
 
+def translator_of(view: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the options of a view's translator by its name; empty of a view without one."""
+    found: Mapping[str, Any] = view.get("translator", {})
+    return found
+
+
 def view_corpora(entry: Mapping[str, Any]) -> list[str]:
     """Return the ids of the corpora, dictionaries and provided translations that a view's entry names."""
-    provided = [corpus for options in entry.get("translator", {}).values() for corpus in (options or {}).get("corpora", [])]
+    provided = [corpus for options in translator_of(entry).values() for corpus in (options or {}).get("corpora", [])]
     return [*entry["from"], *entry.get("dictionaries", {}).values(), *provided]
 
 
-def filter_corpora(entry: Mapping[str, Any]) -> list[str]:
+def filter_corpora(entry: Corpus) -> list[str]:
     """Return the ids of the corpora that a corpus is filtered against."""
     return [corpus for step in entry.get("filters", []) for options in step.values() for corpus in (options or {}).get("corpora", [])]
 
@@ -80,18 +88,18 @@ class Project:
     root: Path
     settings: Mapping[str, Any]
     scale: Mapping[str, Any]
-    sources: Mapping[str, Any]
-    corpora: Mapping[str, Any]
-    encoders: Mapping[str, Any]
-    readouts: Mapping[str, Any]
-    tasks: Mapping[str, Any]
-    views: Mapping[str, Any]
-    examples: Mapping[str, Any]
-    systems: Mapping[str, Any]
-    finetunes: Mapping[str, Any]
-    tables: Mapping[str, Any]
-    figures: Mapping[str, Any]
-    claims: Mapping[str, Any]
+    sources: Mapping[str, Source]
+    corpora: Mapping[str, Corpus]
+    encoders: Mapping[str, Encoder]
+    readouts: Mapping[str, Readout]
+    tasks: Mapping[str, Task]
+    views: Mapping[str, View]
+    examples: Mapping[str, TrainingSet]
+    systems: Mapping[str, Recipe]
+    finetunes: Mapping[str, Recipe]
+    tables: Mapping[str, Table]
+    figures: Mapping[str, Figure]
+    claims: Mapping[str, Claim]
     paper_of: Mapping[str, str]
     paths: Paths
     mirrors: tuple[Path, ...]

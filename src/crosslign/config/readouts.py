@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import cast
 
 from crosslign.config.project import Project, remembered
+from crosslign.entries.catalog import Readout
 from crosslign.errors import InputError
 
 RAW = "_raw"
@@ -20,7 +21,7 @@ def split_length(name: str) -> tuple[str, int | None]:
 
 
 @remembered
-def readout(project: Project, name: str) -> dict[str, Any]:
+def readout(project: Project, name: str) -> Readout:
     """Return a readout by name.
 
     `<readout>_t96` has that maximal length, `<readout>_raw` leaves vectors as long as they come, and `<readout>_passage` has the prefix
@@ -30,7 +31,7 @@ def readout(project: Project, name: str) -> dict[str, Any]:
         InputError: no such readout.
     """
     if name in project.readouts:
-        return {key: value for key, value in project.readouts[name].items() if key != "prefixes"}
+        return cast(Readout, {key: value for key, value in project.readouts[name].items() if key != "prefixes"})
     base, length = split_length(name)
     if length is not None and length >= SHORTEST:
         return {**readout(project, base), "max_length": length}
@@ -44,7 +45,7 @@ def readout(project: Project, name: str) -> dict[str, Any]:
 
 def prefixes_of(project: Project, name: str) -> dict[str, str]:
     """Return the prefixes that a readout has for texts of several kinds, by their names."""
-    return dict(project.readouts.get(name, {}).get("prefixes", {}))
+    return dict(project.readouts[name].get("prefixes", {})) if name in project.readouts else {}
 
 
 def prefixed(project: Project, name: str, prefix: str) -> str:

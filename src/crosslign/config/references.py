@@ -91,7 +91,7 @@ def _role_uses(project: Project, name: str, task: Mapping[str, Any]) -> Iterator
         yield from ((FILES["tasks"], ("tasks", name, key, role), f"role of {name}", role) for role in task.get(key, {}))
     for role, split in task.get("splits", {}).items():
         corpus = task["texts"].get(role, "")
-        if len(project.corpora.get(corpus, {}).get("of", [])) > 1:
+        if corpus in project.corpora and len(project.corpora[corpus].get("of", [])) > 1:
             yield FILES["tasks"], ("tasks", name, "splits", role), f"split of {corpus}", split
     for role, prefix in task.get("prefixes", {}).items():
         yield FILES["tasks"], ("tasks", name, "prefixes", role), "prefix of a readout", prefix
@@ -191,14 +191,15 @@ def _languages_of(project: Project, name: str) -> set[str]:
     """Return the languages of a corpus or view."""
     if name in project.corpora:
         return set(map(normalise, project.corpora[name]["langs"]))
-    view = project.views[name]
+    view: Mapping[str, Any] = project.views[name]  # with the options of its builder
     read = {lang for corpus in view["from"] for lang in _languages_of(project, corpus)}
     return read.union(map(normalise, [*view.get("targets", []), *view.get("dictionaries", {})]))
 
 
 def _check_languages(project: Project, files: Mapping[str, YamlFile]) -> None:
     """Refuse pairs in a language that no corpus of their training set has, and languages of which none has any: nothing would be built."""
-    for name, entry in project.examples.items():
+    sets_by_name: Mapping[str, Mapping[str, Any]] = project.examples  # with the options of their builders
+    for name, entry in sets_by_name.items():
         sets = [_languages_of(project, corpus) for corpus in entry.get("from", [])]
         if not sets or not all(sets):
             continue
@@ -268,7 +269,8 @@ def _check_compared(project: Project, files: Mapping[str, YamlFile]) -> None:
 def _check_figures(project: Project, files: Mapping[str, YamlFile]) -> None:
     """Refuse a figure that lacks what its kind reads or has what it cannot show, or whose lists are of another length than its systems."""
     needs = {"bars": ("cells",), "lines": ("cells", "x"), **dict.fromkeys(OF_VECTORS, ("text_set",))}
-    for name, figure in project.figures.items():
+    figures: Mapping[str, Mapping[str, Any]] = project.figures
+    for name, figure in figures.items():
         file = project.file_of(name)
         for key in needs.get(figure["kind"], ()):
             if key not in figure:
@@ -299,7 +301,8 @@ def _check_circles(project: Project, files: Mapping[str, YamlFile]) -> None:
     def place(section: str) -> Callable[[str], str]:
         return lambda name: where_of(files, project.file_of(name), (section, name))
 
-    for name, task in project.tasks.items():
+    tasks: Mapping[str, Mapping[str, Any]] = project.tasks  # with the options of their scorers
+    for name, task in tasks.items():
         for key in ("averages", "languages"):
             edges = {own: members_named(value) for own, value in task.get(key, {}).items()}
             _check_cycles(f"{key} of {name}:", edges, _under(files, "config/tasks.yaml", "tasks", name, key))

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from typing import Any
+from typing import Any, cast
 
 from crosslign.config.entry_keys import CHECKPOINT_MINUTES, TRAIN_DEFAULTS, without_pace
 from crosslign.config.project import Project, remembered
 from crosslign.config.readouts import prefixed, readout, variant
+from crosslign.entries.catalog import Readout
+from crosslign.entries.papers import Base, DevEvaluation, Recipe
+from crosslign.entries.resolved import RunRecipe, Start
 from crosslign.errors import InputError
 from crosslign.languages import normalise
 
@@ -64,7 +67,7 @@ def is_untrained(project: Project, system: str) -> bool:
     return system in project.encoders
 
 
-def _taken_over(parent: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any]:
+def _taken_over(parent: Recipe, entry: Recipe) -> dict[str, Any]:
     """Return what an entry takes over of its parent: no place, and no base, warm-up or part of another kind where it has its own."""
     kept = {key: value for key, value in parent.items() if key not in ("place", *(["base"] if "base" in entry else []))}
     own = entry.get("parts", {})
@@ -79,17 +82,19 @@ def _taken_over(parent: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str
 
 
 @remembered
-def entry_of(project: Project, system: str) -> dict[str, Any]:
+def entry_of(project: Project, system: str) -> Recipe:
     """Return a trained system's entry with its chain of `like` followed; a fine-tune is put on its base system."""
     base, finetune = split_finetune(system)
     if finetune is not None:
-        return merge(project.finetunes[finetune], {"base": {"encoder": base} if is_untrained(project, base) else {"system": base}})
+        start = {"encoder": base} if is_untrained(project, base) else {"system": base}
+        return cast(Recipe, merge(project.finetunes[finetune], {"base": start}))
     if system not in project.systems:
         raise InputError(f"unknown system {system!r}", where="config/papers", do="Name one of the systems of the papers in config.yaml")
-    entry = dict(project.systems[system])
-    if "like" in entry:
-        entry = merge(_taken_over(entry_of(project, entry["like"]), entry), {k: v for k, v in entry.items() if k != "like"})
-    return entry
+    entry = project.systems[system]
+    if "like" not in entry:
+        return entry
+    own = {key: value for key, value in entry.items() if key != "like"}
+    return cast(Recipe, merge(_taken_over(entry_of(project, entry["like"]), entry), own))
 
 
 def encoder_at_scale(project: Project, encoder: str) -> str:
@@ -132,11 +137,11 @@ def split_run(project: Project, run: str) -> tuple[str, int | None]:
 @remembered
 def chain_of(project: Project, system: str) -> tuple[str, ...]:
     """Return a system and all those that it goes on from, itself first: the last starts from encoders, or is one."""
-    base: Mapping[str, Any] = {} if is_untrained(project, system) else entry_of(project, system)["base"]
+    base: Base = {} if is_untrained(project, system) else entry_of(project, system)["base"]
     return (system, *(chain_of(project, base["system"]) if "system" in base else ()))
 
 
-def entries_of(project: Project, system: str) -> list[dict[str, Any]]:
+def entries_of(project: Project, system: str) -> list[Recipe]:
     """Return the entries of the trained ones of a system and those that it goes on from."""
     return [entry_of(project, one) for one in chain_of(project, system) if not is_untrained(project, one)]
 
@@ -145,7 +150,7 @@ def entries_of(project: Project, system: str) -> list[dict[str, Any]]:
 def encoders_under(project: Project, system: str) -> Mapping[str, str]:
     """Return the base encoders that a system stands on, by member (`main`, or a language each), as the papers name them."""
     first = chain_of(project, system)[-1]
-    base: Mapping[str, Any] = {"encoder": first} if is_untrained(project, first) else entry_of(project, first)["base"]
+    base: Base = {"encoder": first} if is_untrained(project, first) else entry_of(project, first)["base"]
     if "encoder" in base:
         return {"main": base["encoder"]}
     return {normalise(lang): encoder for lang, encoder in base["encoders"].items()}
@@ -156,7 +161,7 @@ def encoders_trained(project: Project, system: str) -> dict[str, str]:
     return {member: encoder_at_scale(project, encoder) for member, encoder in encoders_under(project, system).items()}
 
 
-def _start(project: Project, system: str, base: Mapping[str, Any], seed: int) -> dict[str, Any]:
+def _start(project: Project, system: str, base: Base, seed: int) -> Start:
     if "system" not in base:
         return {"members": encoders_trained(project, system)}
     seeds = seeds_of(project, base["system"])
@@ -189,7 +194,7 @@ def _limited(recipe: dict[str, Any], project: Project) -> dict[str, Any]:
 
 
 @remembered
-def resolve(project: Project, system: str, seed: int) -> dict[str, Any]:
+def resolve(project: Project, system: str, seed: int) -> RunRecipe:
     """Return the resolved recipe of one run: what enters `params:`, lineage and the trainer.
 
     Args:
@@ -202,7 +207,7 @@ def resolve(project: Project, system: str, seed: int) -> dict[str, Any]:
     """
     entry = entry_of(project, system)
     name = split_finetune(system)[1] or system
-    recipe = {
+    recipe: dict[str, Any] = {
         "system": system,
         "run_id": run_id(system, seed),
         "paper": project.paper_of[name],
@@ -219,11 +224,13 @@ def resolve(project: Project, system: str, seed: int) -> dict[str, Any]:
     for term in recipe["terms"]:
         drawn = seeded_id(term["examples"], seed)
         term["examples"] = drawn if drawn in project.examples else term["examples"]
-    values = entry.get("trial") or dict.fromkeys(entry.get("tune", {}).get("values", ()), CHOSEN)
-    return put(_limited(recipe, project), values) if values else _limited(recipe, project)
+    trial: Mapping[str, Any] = entry
+    values = trial.get("trial") or dict.fromkeys(entry.get("tune", {}).get("values", ()), CHOSEN)
+    limited = _limited(recipe, project)
+    return cast(RunRecipe, put(limited, values) if values else limited)
 
 
-def run_recipe(project: Project, run: str) -> dict[str, Any]:
+def run_recipe(project: Project, run: str) -> RunRecipe:
     """Return the resolved recipe of a trained run, by its id."""
     system, seed = split_run(project, run)
     assert seed is not None, f"{run} is a base encoder"
@@ -259,7 +266,8 @@ def readout_name(project: Project, system: str, task: str, named: Mapping[str, A
         The readout is the named one, else the task's, else the system's. The length is the one that the task fixes for all its texts, else
         the named one, else the readout's. Where a task fixes several lengths, `role_readout` tells them, and the prefixes that it fixes.
     """
-    named, entry = named or {}, project.tasks.get(task, {})
+    named = named or {}
+    entry: Mapping[str, Any] = project.tasks.get(task, {})
     own = project.encoders[system] if is_untrained(project, system) else entry_of(project, system)
     lengths = {entry.get("lengths", {}).get(role) for role in entry.get("texts", {})}
     fixed = lengths.pop() if len(lengths) == 1 else None
@@ -271,12 +279,13 @@ def readout_name(project: Project, system: str, task: str, named: Mapping[str, A
 @remembered
 def role_readout(project: Project, system: str, name: str, task: str, role: str) -> str:
     """Return the readout of one evaluation corpus of a task: that of the cell, with length and prefix that the task fixes for it."""
-    length, prefix = (project.tasks[task].get(key, {}).get(role) for key in ("lengths", "prefixes"))
+    entry = project.tasks[task]
+    length, prefix = entry.get("lengths", {}).get(role), entry.get("prefixes", {}).get(role)
     name = name if prefix is None else prefixed(project, name, prefix)
     return name if length is None else _read_as(project, system, name, length, False)
 
 
-def dev_readouts(project: Project, system: str, select: Mapping[str, Any]) -> dict[str, dict[str, dict[str, Any]]]:
+def dev_readouts(project: Project, system: str, select: Mapping[str, DevEvaluation]) -> dict[str, dict[str, Readout]]:
     """Return, for each task of the dev evaluations, the readout's entry of each of its evaluation corpora."""
     found = {}
     for task in sorted({entry["task"] for entry in select.values()}):
@@ -285,7 +294,7 @@ def dev_readouts(project: Project, system: str, select: Mapping[str, Any]) -> di
     return found
 
 
-def kept_checkpoints(entry: Mapping[str, Any]) -> list[str]:
+def kept_checkpoints(entry: Recipe | RunRecipe) -> list[str]:
     """Return the checkpoints that a run of a recipe keeps."""
     return [LAST, *(name for name, select in entry.get("select", {}).items() if select.get("keep", True))]
 
@@ -300,7 +309,7 @@ def checkpoint_name(project: Project, system: str, task: str, column: Mapping[st
     return str(named.get(task, named.get("default", LAST))) if isinstance(named, Mapping) else str(named)
 
 
-def base_checkpoint(project: Project, base: Mapping[str, Any]) -> str:
+def base_checkpoint(project: Project, base: Base) -> str:
     """Return the checkpoint of a base system that a recipe starts from: the one it names, else the one that is scored."""
     return str(base.get("checkpoint") or checkpoint_name(project, base["system"], "default"))
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import PurePath
-from typing import Any
 
+from crosslign.entries.catalog import Source
 from crosslign.errors import InputError
 from crosslign.files.home import own_folder
 from crosslign.files.walk import files_below
@@ -55,7 +55,7 @@ def files_of(listed: Sequence[str], name: str, split: str, where: str, form: re.
     raise InputError(f"no single folder contains the {what}", where=where, why=why, do=do)
 
 
-def split_files(name: str, source: Mapping[str, Any]) -> list[dict[str, str]]:
+def split_files(name: str, source: Source) -> list[dict[str, str]]:
     """Return the files of a source with `split`: on the hub, and in a folder that is not there, `<name>-<split>.parquet` alone.
 
     Args:

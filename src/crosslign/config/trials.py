@@ -6,10 +6,11 @@ import itertools
 import random
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from crosslign.config.project import Project, remembered
 from crosslign.config.resolve import chain_of, entry_of, is_untrained, merge, runs_of
+from crosslign.entries.papers import Recipe, Tune
 
 DEV = "dev"
 """Name of the selection by which a trial is judged: it evaluates the last step, and keeps no model."""
@@ -19,7 +20,7 @@ FIRST = 1
 """Seed of the draw and of the trials where none is given."""
 
 
-def points(tune: Mapping[str, Any]) -> list[dict[str, float]]:
+def points(tune: Tune) -> list[dict[str, float]]:
     """Return the values of each trial by their places in a recipe: the whole grid, or `trials` points of it that `seed` draws."""
     grid = [dict(zip(tune["values"], point, strict=True)) for point in itertools.product(*tune["values"].values())]
     if "trials" not in tune:
@@ -35,13 +36,14 @@ def trials_of(project: Project, system: str) -> Mapping[str, dict[str, float]]:
     return {f"{system}-t{number}": point for number, point in enumerate(points(tune), 1)} if tune else {}
 
 
-def _trial(entry: Mapping[str, Any], point: Mapping[str, float]) -> dict[str, Any]:
+def _trial(entry: Recipe, point: Mapping[str, float]) -> Recipe:
     """Return the entry of a trial: its system's at these values, judged at its last step; numbers that are not finite do not fail it."""
     tune = entry["tune"]
     kept = {key: value for key, value in entry.items() if key != "tune"}
     train = merge(entry["train"], {"guards": {"not_finite": "mark"}})
     dev = {**tune["by"], "every": LAST_STEP, "keep": False}
-    return {**kept, "train": train, "select": {DEV: dev}, "seeds": [tune.get("seed", FIRST)], "trial": dict(point)}
+    trial = {**kept, "train": train, "select": {DEV: dev}, "seeds": [tune.get("seed", FIRST)], "trial": dict(point)}
+    return cast(Recipe, trial)
 
 
 def with_trials(project: Project) -> Project:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from crosslign.config.catalog import file_names, local_file, source_kind
 from crosslign.config.graph import Node, ancestors, model_files, own_files, source_file
 from crosslign.config.project import Project, remembered
+from crosslign.entries.resolved import AskedFile
 from crosslign.errors import InputError
 from crosslign.files.home import with_home
 from crosslign.files.mirrors import mirrored
@@ -28,9 +28,9 @@ class Uses:
         """Yield (source, file, its user, access) of every file that these corpora and encoders read."""
         for users, entries in ((self.corpora, self.project.corpora), (self.encoders, self.project.encoders)):
             for user in users:
-                entry: Mapping[str, Any] = entries[user]
+                entry = entries[user]
                 for file in own_files(self.project, entry):
-                    yield entry["source"], file, user, entry.get("access", "open")
+                    yield entry["source"], file, user, str(entry.get("access", "open"))
                 yield from ((model, file, user, "open") for model, (file, _) in model_files(self.project, entry).items())
 
 
@@ -41,7 +41,7 @@ def uses(project: Project, nodes: Iterable[Node]) -> Uses:
     return Uses(project, corpora, [name for kind, name in behind if kind == "encoder"])
 
 
-def file_state(project: Project, name: str, file: Mapping[str, Any], access: str) -> str:
+def file_state(project: Project, name: str, file: AskedFile, access: str) -> str:
     """Return where a file of a source is to be had.
 
     Args:
@@ -137,9 +137,8 @@ def _said(uses: Uses) -> str:
         if (access := entry.get("access", "open")) == "open":
             continue
         source = entry["source"]
-        files = {file["name"]: file for file in project.sources[source]["files"]}
         for name in file_names(project.sources[source], entry):
-            state = file_state(project, source, files[name], access)
+            state = file_state(project, source, source_file(project, source, name), access)
             withdrawn |= {source: None} if state == "withdrawn" else {}
             if state == "by hand":
                 wanted.setdefault(source, {})[name] = None

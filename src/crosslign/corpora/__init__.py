@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
+from crosslign.entries.catalog import Source
+from crosslign.entries.resolved import AskedFile
 from crosslign.registry import Registry
 
 if TYPE_CHECKING:
     from crosslign.corpora.evaluation import Evaluation
 
 
-class Source(Protocol):
-    """Where bytes come from."""
+class Fetch(Protocol):
+    """What brings the bytes of a kind of source."""
 
-    def __call__(self, source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> str:
+    def __call__(self, source: Source, file: AskedFile, dest: Path) -> str:
         """Bring one file of a catalog entry to `dest`, where a broken download may have left its start; return its SHA-256."""
 
 
@@ -69,7 +71,7 @@ class StandIn(Protocol):
         """Return what the file of this name holds before it is packed, or the members of an archive; equal sentences give equal bytes."""
 
 
-SOURCES: Registry[Source] = Registry("source", "crosslign.corpora.sources")
+SOURCES: Registry[Fetch] = Registry("source", "crosslign.corpora.sources")
 READERS: Registry[Reader] = Registry("reader", "crosslign.corpora.readers")
 EVALUATIONS: Registry[EvaluationReader] = Registry("evaluation", "crosslign.corpora.evaluations")
 STAND_INS: Registry[StandIn] = Registry("stand-in", "crosslign.corpora.stand_ins")

@@ -6,7 +6,7 @@ import logging
 import random
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from glob import escape
@@ -20,6 +20,8 @@ from crosslign.corpora.soundness import unsound
 from crosslign.corpora.sources._hosts import connection
 from crosslign.corpora.sources._network import BusyError, SlowError, TransientError, WrongError, require_space
 from crosslign.corpora.sources.url import said_size
+from crosslign.entries.catalog import Source
+from crosslign.entries.resolved import AskedFile
 from crosslign.errors import InputError, NetworkError
 from crosslign.files import atomic_path, sha256_file, write_text
 from crosslign.files.checksums import copy_summed
@@ -98,7 +100,7 @@ class _NotTheOneError(Exception):
 class _Wanted:
     """What a file must be."""
 
-    file: Mapping[str, Any]
+    file: AskedFile
     where: str
     record: Path | None
 
@@ -168,7 +170,7 @@ def _from_mirrors(name: str, wanted: _Wanted, dest: Path, mirrors: Sequence[Path
     return "", "; ".join(problems), 0
 
 
-def _persist(source: Mapping[str, Any], wanted: _Wanted, part: Path, patience: Patience, *, elsewhere: bool) -> str:
+def _persist(source: Source, wanted: _Wanted, part: Path, patience: Patience, *, elsewhere: bool) -> str:
     """Fetch and verify at one address, and return the sum; a try that brings more than all before begins the count of tries again.
 
     With `elsewhere`, one that wants to be left alone is left at once: another may have the file.
@@ -195,7 +197,7 @@ def _persist(source: Mapping[str, Any], wanted: _Wanted, part: Path, patience: P
             patience.wait_or_raise(tried, error, 1 if once or wrong >= patience.wrong else patience.tries)
 
 
-def _from_source(source: Mapping[str, Any], wanted: _Wanted, part: Path, patience: Patience) -> str:
+def _from_source(source: Source, wanted: _Wanted, part: Path, patience: Patience) -> str:
     """Fetch and verify, at one address after another, and return the sum of what came."""
     if wanted.sha256 and part.is_file() and not wanted.problem(part):
         return wanted.sha256  # killed between the last byte and the final name
@@ -257,9 +259,7 @@ def alone_with(dest: Path) -> Iterator[None]:
         yield
 
 
-def _bring(
-    name: str, source: Mapping[str, Any], wanted: _Wanted, dest: Path, mirrors: Sequence[Path], patience: Patience
-) -> tuple[str, int]:
+def _bring(name: str, source: Source, wanted: _Wanted, dest: Path, mirrors: Sequence[Path], patience: Patience) -> tuple[str, int]:
     """Bring a file to `dest`, under its lock, and return its sum, and the size of what it is the beginning of, 0 where nobody said that.
 
     What a killed job left of a download is gone on with.
@@ -280,8 +280,8 @@ def _bring(
 
 def fetch_file(
     name: str,
-    source: Mapping[str, Any],
-    file: Mapping[str, Any],
+    source: Source,
+    file: AskedFile,
     dest: Path,
     mirrors: Sequence[Path],
     patience: Patience = PATIENCE,

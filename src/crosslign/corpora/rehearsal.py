@@ -30,6 +30,8 @@ from crosslign.corpora.sources._snapshot import SHORT, snapshot
 from crosslign.corpora.stand_ins._file import write_file
 from crosslign.corpora.stand_ins._packing import archive, packed
 from crosslign.corpora.stand_ins._sentences import load_sentences
+from crosslign.entries.catalog import Source
+from crosslign.entries.resolved import AskedFile
 from crosslign.errors import CrosslignError
 from crosslign.files.home import own_folder
 
@@ -70,7 +72,7 @@ class _Site:
     repositories: dict[str, dict[str, bytes]] = field(default_factory=dict)
     wheels: dict[str, dict[str, str]] = field(default_factory=dict)
 
-    def put(self, source: Mapping[str, Any], file: Mapping[str, Any], body: bytes) -> None:
+    def put(self, source: Source, file: AskedFile, body: bytes) -> None:
         """Put a file where its publisher has it."""
         kind, path = source_kind(source), str(file.get("path", file["name"]))
         if kind == "github":
@@ -122,7 +124,7 @@ class _Site:
             self.bodies[f"{PACKAGES}/simple/{package}/"] = f"<!DOCTYPE html><html><body>{links}</body></html>".encode()
 
 
-def _wheel(source: Mapping[str, Any], name: str) -> bytes:
+def _wheel(source: Source, name: str) -> bytes:
     """Return the least that pip takes for a wheel."""
     tag = "-".join(name.removesuffix(".whl").split("-")[-3:])
     said = f"{source['package'].replace('-', '_')}-{source['version']}.dist-info"
@@ -131,7 +133,7 @@ def _wheel(source: Mapping[str, Any], name: str) -> bytes:
     return archive(name, {f"{said}/METADATA": metadata, f"{said}/WHEEL": wheel, f"{said}/RECORD": b""})
 
 
-def _stand_in(source: Mapping[str, Any], name: str, sentences: Sequence[Mapping[str, str]], folder: Path) -> bytes:
+def _stand_in(source: Source, name: str, sentences: Sequence[Mapping[str, str]], folder: Path) -> bytes:
     """Return a small file of a name, in the publisher's form where a stand-in knows it."""
     if "package" in source:
         return _wheel(source, name)
@@ -171,7 +173,7 @@ def _environment(address: str, folder: Path) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _file_came(name: str, source: Mapping[str, Any], file: Mapping[str, Any], total: str, dest: Path) -> Came:
+def _file_came(name: str, source: Source, file: AskedFile, total: str, dest: Path) -> Came:
     return lambda patience: fetch_file(name, source, file, dest, [], patience)["sha256"] == total
 
 
@@ -189,7 +191,7 @@ def _put_all(project: Project, targets: Sequence[str], folder: Path) -> tuple[_S
     (folder / "stand_ins").mkdir(parents=True)
     site, wanted = _Site(), dict[str, Came]()
     for need in data_plan(project, targets):
-        entry = project.encoders.get(need.source, {})
+        entry: Mapping[str, Any] = project.encoders.get(need.source, {})
         if need.file == entry.get("hub"):
             wanted[need.source] = _encoder_came(need.source, entry, site.put_encoder(entry))
             continue
@@ -202,9 +204,9 @@ def _put_all(project: Project, targets: Sequence[str], folder: Path) -> tuple[_S
         total = hashlib.sha256(body[:head]).hexdigest()
         known = {"sha256": total, "bytes": head, "head": head, "about_bytes": len(body)}
         site.put(source, file, body)
-        asked = {**file, **{key: known[key] for key in known if key in file}}
+        asked: Any = {**file, **{key: known[key] for key in known if key in file}}
         dest = folder / "downloads" / need.source / file["name"]
-        wanted[f"{need.source}/{file['name']}"] = _file_came(need.source, dict(source), asked, total, dest)
+        wanted[f"{need.source}/{file['name']}"] = _file_came(need.source, source, asked, total, dest)
     site.finish()
     return site, wanted
 

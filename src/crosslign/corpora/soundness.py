@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -13,6 +11,7 @@ from crosslign.config.catalog import off
 from crosslign.corpora.archives import TAR_SUFFIXES, read_through
 from crosslign.corpora.sources._pages import PAGE_BEGINS, PAGES, is_page
 from crosslign.corpora.unpacking import FORMATS, MAGIC
+from crosslign.entries.catalog import File
 from crosslign.errors import InputError
 from crosslign.files.rows import parquet_file
 
@@ -22,7 +21,7 @@ ROWS = 1024
 """Rows of a Parquet file that are unpacked at once; each may be an article."""
 
 
-def unsound(path: Path, file: Mapping[str, Any]) -> str:
+def unsound(path: Path, file: File) -> str:
     """Return what is wrong with a file of the catalog that has no checksum; empty where nothing is.
 
     Args:

@@ -7,11 +7,11 @@ question means little, the first byte is asked for.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any
+from typing import cast
 from urllib.parse import urlsplit
 
 import httpx2
@@ -26,6 +26,8 @@ from crosslign.corpora.sources._client import SIGN_IN, check_status, client, pla
 from crosslign.corpora.sources._network import BusyError, UnsafeError
 from crosslign.corpora.sources._pages import PAGES, called_page
 from crosslign.corpora.sources._snapshot import commit_of, hub_error, unsafe_way
+from crosslign.entries.catalog import Source
+from crosslign.entries.resolved import AskedFile
 from crosslign.errors import CrosslignError, NetworkError
 
 THERE, MOVED, SIZE, GATED, GONE, UNSAFE = "there", "moved", "size differs", "gated", "gone", "not https"
@@ -71,7 +73,7 @@ class _Question:
 
     kind: str
     place: str
-    file: Mapping[str, Any]
+    file: AskedFile
     limits: bool = False
     instead: str = ""
     files: dict[tuple[str, str], None] = field(default_factory=dict)
@@ -81,7 +83,7 @@ class _Question:
         return urlsplit(self.place).netloc if self.kind in ("url", "archive") else self.kind
 
 
-def _questions(source: Mapping[str, Any], file: Mapping[str, Any]) -> Iterator[_Question]:
+def _questions(source: Source, file: AskedFile) -> Iterator[_Question]:
     """Yield what is to be asked of each place that gives a file."""
     archive = ""
     for place in addresses(source):
@@ -96,13 +98,13 @@ def _questions(source: Mapping[str, Any], file: Mapping[str, Any]) -> Iterator[_
         elif kind == "opus":
             yield _Question("url", opus.find(place, file), file, limits)
         elif kind == "hub" and "split" not in place:
-            at, path = place.get("revision", "main"), file.get("path", file["name"])
-            yield _Question("hub", f"{place.get('repo_type', 'model')}:{place['hub']}@{at}:{path}", file)
+            commit, path = place.get("revision", "main"), file.get("path", file["name"])
+            yield _Question("hub", f"{place.get('repo_type', 'model')}:{place['hub']}@{commit}:{path}", file)
         elif kind == "package":
             yield _Question("package", f"{place['package']}=={place['version']}", file)
 
 
-def _by_size(size: int | None, file: Mapping[str, Any]) -> tuple[str, str]:
+def _by_size(size: int | None, file: AskedFile) -> tuple[str, str]:
     """Return what the size of a file that is there makes of it."""
     expected = None if "head" in file else file.get("bytes")
     if size is None:
@@ -144,7 +146,7 @@ def _judged(response: httpx2.Response, one: _Question, begins: bytes = b"") -> t
     return (MOVED, f"permanently to {response.url}") if state == THERE and forever else (state, said)
 
 
-def _asked_hub(place: str, file: Mapping[str, Any]) -> tuple[str, str]:
+def _asked_hub(place: str, file: AskedFile) -> tuple[str, str]:
     """Ask the hub for the head of a file, with its own client and the user's token."""
     from huggingface_hub import errors, get_hf_file_metadata, hf_hub_url
 
@@ -213,8 +215,8 @@ def survey(project: Project, needs: Sequence[FileNeed]) -> list[Head]:
         if need.source in project.sources:
             source, file = project.sources[need.source], source_file(project, need.source, need.file)
         else:
-            source, file = project.encoders[need.source], {"name": "config.json"}
-            source = source if "hub" in source else {"local": ""}
+            encoder, file = project.encoders[need.source], {"name": "config.json"}
+            source = cast(Source, encoder if "hub" in encoder else {"local": ""})
         for one in _questions(source, file):
             same = later.setdefault(one.instead, one) if one.instead else questions.setdefault(one.place, one)
             same.files[need.source, str(file["name"])] = None

@@ -8,8 +8,8 @@ import io
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
+from crosslign.entries.resolved import AskedFile
 from crosslign.errors import InputError
 from crosslign.files.text import read_text
 
@@ -29,7 +29,7 @@ def _manifest(mirror: Path) -> Mapping[str, str]:
         raise InputError("not a CSV file", where=str(path), why=str(error)) from error
 
 
-def mirrored(name: str, file: Mapping[str, Any], mirrors: Sequence[Path]) -> list[Path]:
+def mirrored(name: str, file: AskedFile, mirrors: Sequence[Path]) -> list[Path]:
     """Return the files of the mirrors that may be this one: by sha256 first, else by `<mirror>/<name>/<file name>`.
 
     Args:
@@ -44,6 +44,6 @@ def mirrored(name: str, file: Mapping[str, Any], mirrors: Sequence[Path]) -> lis
     for mirror in map(Path, mirrors):
         by_hash = _manifest(mirror).get(str(file.get("sha256", "")).lower())
         places = [mirror / by_hash] if by_hash else []
-        places += [mirror / name / file[key] for key in ("name", "of") if key in file]
+        places += [mirror / name / called for called in (file["name"], file.get("of")) if called]
         found += [path for path in places if path.is_file() and Path(os.path.normpath(path)).is_relative_to(os.path.normpath(mirror))]
     return found

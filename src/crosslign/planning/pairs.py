@@ -185,7 +185,7 @@ def direct_text(project: Project, pair: str) -> list[Text]:
         twin = opus.pop(str(project.sources[project.corpora[text.name]["source"]].get("opus")), None)
         found.append(replace(text, sentences=twin.sentences, rank=twin.rank) if twin else text)
     for name, text in opus.items():
-        known = licences.get(name, {})
+        known: Mapping[str, Any] = licences.get(name, {})
         found.append(replace(text, licence=known.get("licence", "unknown"), year=_year(known.get("citation", ""))))
     return found
 

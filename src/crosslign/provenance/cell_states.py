@@ -6,10 +6,10 @@ import csv
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from crosslign.config.cells import scores_behind
 from crosslign.console import number_of
+from crosslign.entries.resolved import ResolvedTable
 from crosslign.errors import InputError
 from crosslign.files.lineage import MISREAD, read_lineage
 from crosslign.files.text import read_csv
@@ -46,15 +46,17 @@ def _check_table(results: Path, path: Path) -> tuple[int, list[tuple[str, str]]]
         UNREADABLE: its lineage does not describe its cells.
     """
     _, shown = read_csv(path)
-    resolved = read_lineage(path)["recipe"]
+    resolved: ResolvedTable = read_lineage(path)["recipe"]
     width = len(resolved["columns"])
     if len(shown) != width * len(resolved["cells"]):
         return len(shown), [(TOUCHED, f"it has {len(shown)} cells, its lineage has {width * len(resolved['cells'])}")]
-    rows = [({**resolved, "cells": [row]}, shown[start * width :][:width]) for start, row in enumerate(resolved["cells"])]
+    rows: list[tuple[ResolvedTable, list[dict[str, str]]]] = [
+        ({**resolved, "cells": [row]}, shown[start * width :][:width]) for start, row in enumerate(resolved["cells"])
+    ]
     return len(shown), [wrong for row, cells in rows for wrong in _wrong(results, row, cells)]
 
 
-def _wrong(results: Path, row: Mapping[str, Any], shown: list[dict[str, str]]) -> list[tuple[str, str]]:
+def _wrong(results: Path, row: ResolvedTable, shown: list[dict[str, str]]) -> list[tuple[str, str]]:
     """Return what is wrong with the cells of one row.
 
     Args:

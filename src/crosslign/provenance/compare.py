@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from crosslign.config.baselines import full_name, layout_of
 from crosslign.config.cells import cell_parts, table_files
 from crosslign.console import as_columns, number_of, printable
+from crosslign.entries.resolved import ResolvedCell, ResolvedTable
 from crosslign.errors import InputError
 from crosslign.files.lineage import FOLDERS, as_written, lineage_path, sidecar_if_there
 from crosslign.files.text import read_text
@@ -29,7 +30,7 @@ LEGEND = {
 }
 SHOWN = 20
 """Score files outside of tables that are listed."""
-Side = tuple[Path, Mapping[str, Any]]
+Side = tuple[Path, ResolvedTable]
 """A results folder, and a table as it was resolved there."""
 
 
@@ -73,13 +74,13 @@ def score_files(results: Path) -> set[str]:
     return {path.relative_to(results).as_posix() for path in found}
 
 
-def tables(results: Path) -> dict[str, Mapping[str, Any]]:
+def tables(results: Path) -> dict[str, ResolvedTable]:
     """Return the tables of a results folder as they were resolved when they were made, by id."""
-    found: dict[str, Mapping[str, Any]] = {}
+    found: dict[str, ResolvedTable] = {}
     for path in [path for path in files_below(results / "tables") if path.suffix == ".csv"]:
         with as_written(lineage_path(path)):
             if lineage := sidecar_if_there(lineage_path(path)):
-                found[path.stem] = {**lineage["recipe"], "id": path.stem}
+                found[path.stem] = cast(ResolvedTable, {**lineage["recipe"], "id": path.stem})
     return found
 
 
@@ -96,7 +97,7 @@ def _named(entries: Sequence[Mapping[str, Any]]) -> list[str]:
     return names
 
 
-def _grid(results: Path, resolved: Mapping[str, Any]) -> dict[tuple[str, str], tuple[Cell, list[Mapping[str, Any]]]]:
+def _grid(results: Path, resolved: ResolvedTable) -> dict[tuple[str, str], tuple[Cell, list[ResolvedCell]]]:
     """Return each cell with its value and the cells that hold its scores, by the names of its row and column."""
     found, columns = {}, _named(resolved["columns"])
     for at, (row, values) in enumerate(zip(_named(resolved["rows"]), fill_cells(resolved, results), strict=True)):
@@ -105,7 +106,7 @@ def _grid(results: Path, resolved: Mapping[str, Any]) -> dict[tuple[str, str], t
     return found
 
 
-def _items(parts: Iterable[Mapping[str, Any]], results: Path) -> list[Any]:
+def _items(parts: Iterable[ResolvedCell], results: Path) -> list[Any]:
     """Return what tells whether two cells were measured on the same items: the texts and gold that their scores read, or their number."""
     found: list[Any] = []
     for part in parts:
@@ -205,7 +206,7 @@ def _record_moves(before: Path, after: Path, file: str) -> Iterator[Move]:
     keys, read = ("subset", "metric", "direction", "protocol"), resamples_reader()
     old, new = ({tuple(r.get(key, "") for key in keys): r["value"] for r in records_of(folder / file)} for folder in (before, after))
     for name in [name for name in new if name in old and old[name] != new[name]]:
-        part = {"scores": [file], "select": dict(zip(keys, name, strict=True))}
+        part: ResolvedCell = {"scores": [file], "select": dict(zip(keys, name, strict=True))}
         cells = [fill_cell(part, folder) for folder in (before, after)]
         shown = [_number(cell, 100, 2) for cell in cells]
         delta = "–" if None in (old[name], new[name]) else f"{100 * (new[name] - old[name]):+.2f}"

@@ -18,6 +18,7 @@ from crosslign.config.baselines import full_name, layout_of, notes_at, unique_na
 from crosslign.config.cells import cell_parts, resolve_table
 from crosslign.config.project import Project
 from crosslign.console import number_of, printable
+from crosslign.entries.resolved import ResolvedCell, ResolvedTable
 from crosslign.errors import InputError
 from crosslign.files.lineage import code_of, lineage_path
 from crosslign.files.walk import is_there
@@ -60,12 +61,12 @@ class Place:
         parts: the cells that hold its scores, by the name of their column; more than one for an average.
     """
 
-    resolved: Mapping[str, Any]
+    resolved: ResolvedTable
     row: Mapping[str, Any]
     column: Mapping[str, Any]
-    cell: Mapping[str, Any]
+    cell: ResolvedCell
     numbers: tuple[int, int]
-    parts: list[tuple[str, Mapping[str, Any]]]
+    parts: list[tuple[str, ResolvedCell]]
 
 
 def _names(entry: Mapping[str, Any]) -> set[str]:

@@ -11,6 +11,7 @@ from crosslign.config.budgets import ALLOWED, off
 from crosslign.config.cells import SYSTEMS
 from crosslign.config.resolve import CHOSEN
 from crosslign.console import number_of
+from crosslign.entries.resolved import ResolvedTable
 from crosslign.errors import InputError
 from crosslign.files import write_json
 from crosslign.files.lineage import lineage_path, sidecar_if_there
@@ -108,13 +109,13 @@ def _counted(counts: Mapping[str, Any]) -> Iterator[Count]:
         yield "words_per_sentence", lang, words / counts["per_language"][lang]
 
 
-def _counts(resolved: Mapping[str, Any], results: Path) -> list[dict[str, Any]]:
+def _counts(resolved: ResolvedTable, results: Path) -> list[dict[str, Any]]:
     """Return the records of what stands behind a table's trained rows; none where it has no such rows."""
     there = any(resolved.get("spent", ()))
     return records_of(results / "scores" / COUNTS / f"{resolved['id']}.json") if there else []
 
 
-def _spent(resolved: Mapping[str, Any], results: Path) -> list[list[tuple[float, float]]]:
+def _spent(resolved: ResolvedTable, results: Path) -> list[list[tuple[float, float]]]:
     """Return of each run of each row its FLOPs and those of its mean step, both with the runs that it starts from."""
     runs = {record["protocol"]: record for record in _counts(resolved, results) if record["metric"] == "flops"}
     flops = {run: float(record["value"]) for run, record in runs.items()}
@@ -128,7 +129,7 @@ def _share(runs: list[tuple[float, float]], budget: float) -> str:
     return " to ".join(dict.fromkeys(f"{100 * share:.1f}" for share in (shares[0], shares[-1])))
 
 
-def budget_note(resolved: Mapping[str, Any], results: Path, names: Sequence[str]) -> str:
+def budget_note(resolved: ResolvedTable, results: Path, names: Sequence[str]) -> str:
     """Return what a table says of its budget, and of what each row took; nothing where it has none.
 
     Args:
@@ -154,7 +155,7 @@ def budget_note(resolved: Mapping[str, Any], results: Path, names: Sequence[str]
     return BUDGET.format(budget, "; ".join(f"{name} {_share(runs, budget)}" for name, runs in trained)) if trained else ""
 
 
-def tuning_note(resolved: Mapping[str, Any], results: Path) -> str:
+def tuning_note(resolved: ResolvedTable, results: Path) -> str:
     """Return how often which values were chosen for the tuned systems of a table; nothing where none is tuned."""
     if "tuned" not in resolved:
         return ""

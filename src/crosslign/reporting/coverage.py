@@ -13,6 +13,8 @@ from crosslign.config.cells import column_facts, counted, resolve_table, system_
 from crosslign.config.graph import Node
 from crosslign.config.project import Project
 from crosslign.config.uses import uses
+from crosslign.entries.papers import Table
+from crosslign.entries.resolved import ResolvedCell
 from crosslign.reporting.published import Figure, Published, read_published
 
 RUNNABLE, DASH, OTHER, UNPROVED, NOT_QUICK = "runnable", "dash", "measures something else", "address or format not shown", "none at quick"
@@ -77,11 +79,11 @@ def _sources(project: Project, row: Mapping[str, Any], column: Mapping[str, Any]
     return {entry["source"] for entry in corpora if "source" in entry}
 
 
-def _reason(cell: Mapping[str, Any]) -> str:
+def _reason(cell: ResolvedCell) -> str:
     return "; ".join(dict.fromkeys(part["reason"] for part in cell.get("parts", [cell]) if part.get("reason")))
 
 
-def _marked(table: Mapping[str, Any], row: int, column: str) -> bool:
+def _marked(table: Table, row: int, column: str) -> bool:
     """Tell whether a footnote says of a cell that it measures something else than what is printed beside it."""
     for note in table.get("footnotes", []):
         at = note.get("at", {})
@@ -110,7 +112,7 @@ def _cells(project: Project, quick: Project, name: str) -> Iterator[tuple[Mappin
 
 
 def _state(
-    project: Project, row: Mapping[str, Any], column: Mapping[str, Any], cell: Mapping[str, Any], reduced: Mapping[str, Any]
+    project: Project, row: Mapping[str, Any], column: Mapping[str, Any], cell: ResolvedCell, reduced: ResolvedCell
 ) -> tuple[str, str]:
     if reason := _reason(cell):
         return DASH, reason

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from crosslign.entries.resolved import ResolvedTable
 from crosslign.files import write_text
 from crosslign.files.text import csv_of
 from crosslign.reporting.layout import PrintedCell, PrintedRow, PrintedTable, by_letter, lay_out
@@ -159,7 +160,7 @@ def as_html(table: PrintedTable) -> str:
     return templates().get_template("table_page.html").render(table=table)
 
 
-def build_table(resolved: Mapping[str, Any], results: Path, published: Path, out: Mapping[str, Path]) -> dict[str, Any]:
+def build_table(resolved: ResolvedTable, results: Path, published: Path, out: Mapping[str, Path]) -> dict[str, Any]:
     """Write one table in every format.
 
     Args:

@@ -10,6 +10,7 @@ from typing import Any
 
 from crosslign.config.baselines import ONLY_PUBLISHED, baseline_words, layout_of, named_columns, notes_at, unique_names
 from crosslign.console import number_of, one_line, printable
+from crosslign.entries.resolved import ResolvedTable
 from crosslign.files.lineage import licences_and_heads
 from crosslign.reporting.counts import budget_note, tuning_note
 from crosslign.reporting.published import published_of
@@ -204,7 +205,7 @@ def _told_once(grid: Sequence[Sequence[Cell]]) -> list[str]:
     return shared
 
 
-def _scale_notes(resolved: Mapping[str, Any], rows: list[PrintedRow]) -> list[str]:
+def _scale_notes(resolved: ResolvedTable, rows: list[PrintedRow]) -> list[str]:
     """Return what must be said of the whole table: its scale, synthetic data, what brackets hold."""
     notes = [STAND_IN] if resolved["stand_in"] else []
     cells = [cell for row in rows for cell in row.cells]
@@ -216,7 +217,7 @@ def _scale_notes(resolved: Mapping[str, Any], rows: list[PrintedRow]) -> list[st
     return notes + ([DELTA] if any(cell.delta for cell in cells) else [])
 
 
-def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> PrintedTable:
+def lay_out(resolved: ResolvedTable, results: Path, published: Path) -> PrintedTable:
     """Fill a resolved table and turn every cell into text.
 
     Args:
@@ -229,14 +230,14 @@ def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> Prin
     notes, shared, reduced = _Footnotes(), _told_once(grid), resolved["scale"] != "paper"
     columns = resolved["columns"]
     heads = licences_and_heads({results / file for row in grid for cell in row for file in cell.files})[1]
-    numbers = [{key: column.get(key, layout[key]) for key in ("scale_by", "decimals")} for column in columns]
+    numbers = [(column.get("scale_by", layout["scale_by"]), column.get("decimals", layout["decimals"])) for column in columns]
     column_letters = [notes.join(notes_at(resolved, None, column["label"])) for column in columns]
     names, rows, before = unique_names(resolved["rows"]), [], None
     for number, (entry, cells) in enumerate(zip(resolved["rows"], grid, strict=True)):
         letters = notes.join(notes_at(resolved, number, None))
         printed = [
-            _printed_cell(cell, notes, notes_at(resolved, number, column["label"]), **printed_as, reduced=reduced)
-            for cell, column, printed_as in zip(cells, columns, numbers, strict=True)
+            _printed_cell(cell, notes, notes_at(resolved, number, column["label"]), scale_by=scale_by, decimals=decimals, reduced=reduced)
+            for cell, column, (scale_by, decimals) in zip(cells, columns, numbers, strict=True)
         ]
         block, label = one_line(entry.get("group", "")), one_line(entry["label"])
         heading, before = block if entry.get("group") != before else "", entry.get("group")

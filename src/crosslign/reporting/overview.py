@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.console import printable
+from crosslign.entries.resolved import ResolvedTable
 from crosslign.files import write_text
 from crosslign.reporting.headline import headline
 from crosslign.reporting.layout import lay_out
@@ -15,7 +16,7 @@ from crosslign.reporting.published import published_of
 from crosslign.reporting.values import fill_cells
 
 
-def coverage(table: Mapping[str, Any], results: Path, published: Path) -> dict[str, Any]:
+def coverage(table: ResolvedTable, results: Path, published: Path) -> dict[str, Any]:
     """Return a resolved table's `id`, `title` and `paper`, its `cells`, and those `filled` by us, `published`, and `both`.
 
     `headline` is what one column shows; empty where no two rows have a value in any.

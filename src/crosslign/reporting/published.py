@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from crosslign.entries.resolved import ResolvedTable
 from crosslign.errors import InputError
 from crosslign.files.text import read_csv
 from crosslign.paths import printed_path
@@ -188,7 +189,7 @@ def read_published(folder: Path, table: str) -> Published:
     return Published(figures)
 
 
-def published_of(resolved: Mapping[str, Any], folder: Path) -> Published:
+def published_of(resolved: ResolvedTable, folder: Path) -> Published:
     """Return the figures that a table shows: those printed under its own id, or under the one that it names (`published_from`).
 
     Raises:

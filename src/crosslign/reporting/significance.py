@@ -18,6 +18,7 @@ import numpy as np
 
 from crosslign.config.baselines import baseline_rows, baseline_words, layout_of
 from crosslign.console import one_line
+from crosslign.entries.resolved import ResolvedTable
 from crosslign.files import read_rows
 from crosslign.paths import resamples_path
 from crosslign.reporting.values import ROUNDING, Cell, Grid
@@ -246,7 +247,7 @@ def _mark_intervals(grid: Sequence[Sequence[Cell]], baselines: Sequence[int | No
             cell.marks += ["above"] if low > first_high else ["below"] if high < first_low else []
 
 
-def mark_cells(resolved: Mapping[str, Any], grid: Grid, results: Path) -> list[tuple[str, str]]:
+def mark_cells(resolved: ResolvedTable, grid: Grid, results: Path) -> list[tuple[str, str]]:
     """Mark the best of each column, and the cells above and below that of the row that theirs is compared with.
 
     These are found by the test that a table asks for, or else by intervals.

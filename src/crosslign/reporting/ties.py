@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from crosslign.config.baselines import layout_of
+from crosslign.entries.resolved import ResolvedTable
 from crosslign.reporting.significance import LEVEL, TOO_FEW, holm, over_seeds, resamples_of, resamples_reader, too_few
 from crosslign.reporting.values import ROUNDING, Cell, Grid, run_values
 
@@ -153,7 +153,7 @@ def _row_of(cell: Cell, resamples: np.ndarray | None) -> Row | str:
     return "a trained row has one seed alone" if cell.trained and len(runs) < 2 else Row(runs, resamples)
 
 
-def tie_notes(resolved: Mapping[str, Any], grid: Grid, results: Path, names: Sequence[str]) -> list[str]:
+def tie_notes(resolved: ResolvedTable, grid: Grid, results: Path, names: Sequence[str]) -> list[str]:
     """Return what a table that asks for it (`print: {ties: true}`) says under it of each column's ties.
 
     Args:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from crosslign.entries.resolved import ResolvedCell, ResolvedTable
 from crosslign.paths import COUNTS
 from crosslign.reporting.published import Published
 from crosslign.tasks.records import NoRecordError, find_record, origins
@@ -102,7 +103,7 @@ Grid = list[list[Cell]]
 """The cells of a table, row by row."""
 
 
-def fill_cell(cell: Mapping[str, Any], results: Path) -> Cell:
+def fill_cell(cell: ResolvedCell, results: Path) -> Cell:
     """Return the value of one resolved cell: the mean over its runs, or over its parts, or a reason."""
     if "total" in cell:
         return _total([fill_cell(part, results) for part in cell["parts"]])
@@ -170,7 +171,7 @@ def _total(cells: Sequence[Cell]) -> Cell:
     return Cell(ours=total, score_files=files, notes=_notes_of(cells), estimated=estimated)
 
 
-def cell_or_gap(cell: Mapping[str, Any], resolved: Mapping[str, Any], results: Path) -> Cell:
+def cell_or_gap(cell: ResolvedCell, resolved: ResolvedTable, results: Path) -> Cell:
     """Return the value of a cell; where its scores lack it, a gap with its reason if the table asks for that.
 
     Raises:
@@ -184,7 +185,7 @@ def cell_or_gap(cell: Mapping[str, Any], resolved: Mapping[str, Any], results: P
         return Cell(reason=f"gap: {error.what} in {Path(error.where).name}")
 
 
-def cell_value(resolved: Mapping[str, Any], results: Path, row: int, column: int) -> Cell:
+def cell_value(resolved: ResolvedTable, results: Path, row: int, column: int) -> Cell:
     """Return the value of one cell of a resolved table, the mean of other columns from unrounded values, as the table prints it.
 
     Raises:
@@ -201,7 +202,7 @@ def cell_value(resolved: Mapping[str, Any], results: Path, row: int, column: int
     return found
 
 
-def fill_cells(resolved: Mapping[str, Any], results: Path) -> Grid:
+def fill_cells(resolved: ResolvedTable, results: Path) -> Grid:
     """Return the values of a resolved table's cells, without published figures and marks.
 
     Args:
@@ -215,7 +216,7 @@ def fill_cells(resolved: Mapping[str, Any], results: Path) -> Grid:
     return [[cell_value(resolved, results, row, column) for column in columns] for row in range(len(resolved["cells"]))]
 
 
-def fill_grid(resolved: Mapping[str, Any], results: Path, figures: Published) -> Grid:
+def fill_grid(resolved: ResolvedTable, results: Path, figures: Published) -> Grid:
     """Return the cells of a resolved table, beside published figures.
 
     Args:

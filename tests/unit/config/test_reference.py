@@ -1,12 +1,15 @@
 """The reference and the options' schema say what the code takes."""
 
+import ast
 import inspect
 import re
 from pathlib import Path
 
+import pytest
 from extension_points import POINTS
 
 from crosslign.config.entry_keys import TRAIN_DEFAULTS
+from crosslign.config.entry_types import MODULES, entry_types
 from crosslign.config.reference import reference
 from crosslign.config.signatures import IMPLEMENTATIONS, PACKAGES
 from crosslign.config.yaml_files import load_yaml
@@ -17,6 +20,12 @@ ROOT = Path(__file__).resolve().parents[3]
 
 def test_the_reference_is_what_the_schemas_say():
     assert (ROOT / "config" / "README.md").read_text(encoding="utf-8") == reference()
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_types_of_entries_are_what_the_schemas_say(name):
+    kept = (ROOT / "src" / "crosslign" / "entries" / f"{name}.py").read_text(encoding="utf-8")
+    assert ast.dump(ast.parse(kept)) == ast.dump(ast.parse(entry_types(name)))
 
 
 def test_every_key_is_explained():

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 from filelock import Timeout
 
 from crosslign.config.catalog import describe
 from crosslign.corpora.sources._client import placed
+from crosslign.entries.catalog import Source
+from crosslign.entries.resolved import AskedFile
 from crosslign.files.locks import locked
 
 FOLDER = ".hosts"
@@ -21,7 +22,7 @@ PAUSE_S = 0.2
 
 
 @contextmanager
-def connection(source: Mapping[str, Any], file: Mapping[str, Any], folder: Path) -> Iterator[None]:
+def connection(source: Source, file: AskedFile, folder: Path) -> Iterator[None]:
     """Wait until a source's host has a connection left, and take it; a source without `connections` is not waited for.
 
     Args:

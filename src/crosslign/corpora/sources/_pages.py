@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
 from crosslign.console import one_line
 from crosslign.corpora.unpacking import MAGIC
+from crosslign.entries.resolved import AskedFile
 from crosslign.errors import NetworkError
 
 PAGE = re.compile(
@@ -33,7 +32,7 @@ def called_page(said: str, begins: bytes) -> bool:
     return said.lower().startswith(("text/html", "application/xhtml")) and not begins.startswith((*MAGIC, b"PK", b"PAR1"))
 
 
-def refuse_page(begins: bytes, said: str, file: Mapping[str, Any], url: str) -> None:
+def refuse_page(begins: bytes, said: str, file: AskedFile, url: str) -> None:
     """Refuse a web page in place of a file: a captive portal, a form to sign in, a page that says that the file has moved.
 
     So is an answer for programs in place of plain text.

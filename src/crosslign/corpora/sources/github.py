@@ -5,7 +5,6 @@ The host that gives single files turns a client away after a few dozen an hour; 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,8 @@ from crosslign.corpora import SOURCES
 from crosslign.corpora.archives import extract_member, member_names
 from crosslign.corpora.sources import url
 from crosslign.corpora.sources._network import TransientError
+from crosslign.entries.catalog import Source
+from crosslign.entries.resolved import AskedFile
 from crosslign.errors import InputError, NetworkError
 from crosslign.files import sha256_file
 from crosslign.files.locks import locked
@@ -26,12 +27,12 @@ LARGEST = 1 << 32
 """Bytes that a member may have."""
 
 
-def archive_of(source: Mapping[str, Any]) -> dict[str, Any]:
+def archive_of(source: Source) -> Any:
     """Return where the archive of a repository at a commit is, in the words of a source of the kind `url` and its file."""
     return {"url": ARCHIVES, "connections": 1, "path": f"{source['github']}/tar.gz/{source['revision']}"}
 
 
-def _archive(source: Mapping[str, Any], folder: Path) -> Path:
+def _archive(source: Source, folder: Path) -> Path:
     """Return the archive of a source's repository at its commit, fetched first where it is not there."""
     folder.mkdir(parents=True, exist_ok=True)
     archive = folder / f"{source['github'].replace('/', '+')}+{source['revision']}.tar.gz"
@@ -53,7 +54,7 @@ def _archive(source: Mapping[str, Any], folder: Path) -> Path:
 
 
 @SOURCES.register(version=1)
-def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> str:
+def fetch(source: Source, file: AskedFile, dest: Path) -> str:
     """Take one file out of the archive of its repository at its commit, which is fetched where it is not there.
 
     Raises:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +10,14 @@ from crosslign.corpora import SOURCES
 from crosslign.corpora.sources._network import is_offline
 from crosslign.corpora.sources._snapshot import as_fetched, commit_of, hub_error
 from crosslign.corpora.sources._splits import join
+from crosslign.entries.catalog import Source
+from crosslign.entries.resolved import AskedFile
 from crosslign.errors import InputError
 from crosslign.files.checksums import copy_summed
 
 
 @SOURCES.register(version=1)
-def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> str:
+def fetch(source: Source, file: AskedFile, dest: Path) -> str:
     """Copy one file out of the hub's cache, downloading it first where the network may be used.
 
     HF_ENDPOINT, HF_HUB_OFFLINE, HF_HOME and HF_TOKEN hold; CROSSLIGN_OFFLINE=1 leaves only the cache. Of a source with `split` the file is
@@ -34,7 +35,7 @@ def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> str
     again = dest.with_suffix(".wrong").exists() and not is_offline()  # the cache has wrong bytes
 
     def get(path: str) -> Path:
-        known = {"repo_type": kind, "revision": commit, "local_files_only": is_offline()}
+        known: dict[str, Any] = {"repo_type": kind, "revision": commit, "local_files_only": is_offline()}
         try:
             return as_fetched(Path(huggingface_hub.hf_hub_download(source["hub"], path, force_download=again, **known)))
         except InputError:

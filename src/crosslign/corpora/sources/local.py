@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from crosslign.config.catalog import local_file
 from crosslign.corpora import SOURCES
+from crosslign.entries.catalog import Source
+from crosslign.entries.resolved import AskedFile
 from crosslign.errors import InputError
 from crosslign.files.checksums import copy_summed
 
 
 @SOURCES.register(version=1)
-def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> str:
+def fetch(source: Source, file: AskedFile, dest: Path) -> str:
     """Copy one file; a relative folder is relative to the working directory, and where that has none, one of the catalog.
 
     Raises:

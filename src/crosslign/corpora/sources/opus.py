@@ -15,6 +15,8 @@ from crosslign.corpora import SOURCES
 from crosslign.corpora.sources import url
 from crosslign.corpora.sources._client import BROKEN, BUSY, check_status, client, placed
 from crosslign.corpora.sources._network import require_network
+from crosslign.entries.catalog import Source
+from crosslign.entries.resolved import AskedFile
 from crosslign.errors import InputError, NetworkError
 from crosslign.registry import nearest
 
@@ -30,7 +32,7 @@ Wanted = Mapping[str, str]
 """corpus, version, source, target and preprocessing, as OPUS names them; the target of monolingual text is empty."""
 
 
-def wanted(source: Mapping[str, Any], file: Mapping[str, Any]) -> dict[str, str]:
+def wanted(source: Source, file: AskedFile) -> dict[str, str]:
     """Return what to ask OPUS for.
 
     Raises:
@@ -103,7 +105,7 @@ def _absent(query: Wanted, where: str) -> InputError:
     return InputError("OPUS has no such corpus", where=where, why="names are case-sensitive: ParaCrawl, CCMatrix, News-Commentary")
 
 
-def find(source: Mapping[str, Any], file: Mapping[str, Any]) -> str:
+def find(source: Source, file: AskedFile) -> str:
     """Return the address of one file of OPUS.
 
     The catalogue that opustools carries is looked up first; what it does not know (a newer version) is asked of the API.
@@ -128,7 +130,7 @@ def find(source: Mapping[str, Any], file: Mapping[str, Any]) -> str:
 
 
 @SOURCES.register(version=1)
-def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> str:
+def fetch(source: Source, file: AskedFile, dest: Path) -> str:
     """Download one file of a corpus, version and pair of OPUS, resumed as any other; errors are those of `find` and of the source `url`."""
     require_network(file["name"], describe(source, file))
     folder, _, name = find(source, file).rpartition("/")

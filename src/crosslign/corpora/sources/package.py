@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from crosslign.corpora import SOURCES
 from crosslign.corpora.sources._network import TransientError, WrongError, require_network
+from crosslign.entries.catalog import Source
+from crosslign.entries.resolved import AskedFile
 from crosslign.errors import InputError, NetworkError
 from crosslign.files.checksums import copy_summed
 from crosslign.files.temporary import temporary_folder
@@ -41,7 +41,7 @@ def target_flags(wheel: str) -> list[str]:
     return [*flags, f"--python-version={version}"] if len(version) > 1 else flags
 
 
-def _requirement(source: Mapping[str, Any], file: Mapping[str, Any]) -> str:
+def _requirement(source: Source, file: AskedFile) -> str:
     pinned = f"{source['package']}=={source['version']}"
     return f"{pinned} --hash=sha256:{file['sha256']}\n" if file.get("sha256") else f"{pinned}\n"
 
@@ -62,7 +62,7 @@ def pip_failure(name: str, where: str, said: str) -> NetworkError:
 
 
 @SOURCES.register(version=1)
-def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> str:
+def fetch(source: Source, file: AskedFile, dest: Path) -> str:
     """Download one wheel through `pip download`, so that the user's own index settings hold.
 
     Raises:

@@ -25,6 +25,8 @@ from crosslign.corpora.sources._client import check_status, client, placed, retr
 from crosslign.corpora.sources._network import SlowError, TransientError, require_network, require_space
 from crosslign.corpora.sources._pages import PAGE_BEGINS, refuse_page
 from crosslign.corpora.unpacking import MAGIC
+from crosslign.entries.catalog import Source
+from crosslign.entries.resolved import AskedFile
 from crosslign.errors import InputError, NetworkError
 from crosslign.files import read_json, write_json
 from crosslign.progress import Pace
@@ -44,9 +46,10 @@ PROBE = {"Range": "bytes=0-5"}
 CHUNK = 1 << 20
 
 
-def url_of(source: Mapping[str, Any], file: Mapping[str, Any]) -> str:
+def url_of(source: Source, file: AskedFile) -> str:
     """Return the address of one file: the source's base and the file's path or name; or a whole address of `urls`, which ends in no `/`."""
-    if source.get("whole"):
+    given: Mapping[str, Any] = source  # of `urls`, what `addresses` says of it, too
+    if given.get("whole"):
         return str(source["url"])
     return str(source["url"]).rstrip("/") + "/" + quote(str(file.get("path", file["name"])), safe="/?=&%+~:@,;")
 
@@ -96,12 +99,12 @@ def _noted(dest: Path) -> dict[str, Any]:
     return known
 
 
-def _verified(file: Mapping[str, Any]) -> bool:
+def _verified(file: AskedFile) -> bool:
     """Tell whether the whole file is verified at the end: then a server need not know whether it is still the same."""
     return bool(file.get("sha256")) or str(file["name"]).endswith((*MAGIC.values(), ".tgz", ".zip", ".parquet", ".whl"))
 
 
-def _range_headers(url: str, dest: Path, file: Mapping[str, Any]) -> dict[str, str]:
+def _range_headers(url: str, dest: Path, file: AskedFile) -> dict[str, str]:
     """Return range headers: to the end of a beginning, and from what is already there, where that is known to be of the same file.
 
     Args:
@@ -131,7 +134,7 @@ def _is_another(response: httpx2.Response, known: Mapping[str, Any], total: int 
     )
 
 
-def whole_size(response: httpx2.Response, file: Mapping[str, Any]) -> int | None:
+def whole_size(response: httpx2.Response, file: AskedFile) -> int | None:
     """Return the bytes of the whole file as an answer says them; None where it does not."""
     if response.status_code in (206, 416):
         found = TOTAL.fullmatch(response.headers.get("Content-Range", "").strip())
@@ -169,7 +172,7 @@ def answered(web: httpx2.Client, url: str, headers: Mapping[str, str], *, limits
         yield response
 
 
-def _span_of(response: httpx2.Response, file: Mapping[str, Any], url: str, dest: Path, *, packed: bool) -> tuple[int, int | None]:
+def _span_of(response: httpx2.Response, file: AskedFile, url: str, dest: Path, *, packed: bool) -> tuple[int, int | None]:
     """Return the offset at which the body begins, -1 when nothing is left to send, and the bytes of the whole file where they are said.
 
     An answer to another range than the one asked for, or of another file, cannot be joined: what is here goes, and the next
@@ -197,7 +200,7 @@ def _span_of(response: httpx2.Response, file: Mapping[str, Any], url: str, dest:
     return have, total
 
 
-def _packing(response: httpx2.Response, file: Mapping[str, Any], begins: bytes = b"") -> str:
+def _packing(response: httpx2.Response, file: AskedFile, begins: bytes = b"") -> str:
     """Return how the transfer is packed, empty where its bytes are taken for those of the file: any other word of a server's says little.
 
     Args:
@@ -214,7 +217,7 @@ def _packing(response: httpx2.Response, file: Mapping[str, Any], begins: bytes =
     return packing
 
 
-def _refuse_packed(begins: bytes, said: str, file: Mapping[str, Any], url: str) -> None:
+def _refuse_packed(begins: bytes, said: str, file: AskedFile, url: str) -> None:
     """Refuse what its server calls packed, and what does not look like text, where nothing decides at the end what it is."""
     try:
         text = b"\0" not in begins and codecs.getincrementaldecoder("utf-8")().decode(begins) is not None
@@ -224,7 +227,7 @@ def _refuse_packed(begins: bytes, said: str, file: Mapping[str, Any], url: str) 
         raise NetworkError(f"the server sent {file['name']} compressed as {said!r}", where=url, why="the request excluded compression")
 
 
-def _unpacked(packed: Iterator[bytes], file: Mapping[str, Any], url: str) -> Iterator[bytes]:
+def _unpacked(packed: Iterator[bytes], file: AskedFile, url: str) -> Iterator[bytes]:
     """Yield what a packed transfer holds.
 
     Raises:
@@ -251,7 +254,7 @@ def _unpacked(packed: Iterator[bytes], file: Mapping[str, Any], url: str) -> Ite
         raise TransientError(f"the download of {file['name']} is damaged", where=url, why=why)
 
 
-def _check_length(total: int | None, file: Mapping[str, Any], url: str) -> None:
+def _check_length(total: int | None, file: AskedFile, url: str) -> None:
     """Refuse a file of another length than the catalog's before its first byte comes, where no hash decides."""
     if file.get("sha256") or not total:  # an empty answer is none
         return
@@ -262,7 +265,7 @@ def _check_length(total: int | None, file: Mapping[str, Any], url: str) -> None:
         raise NetworkError(what, where=url, why=why)
 
 
-def _receive(response: httpx2.Response, file: Mapping[str, Any], url: str, dest: Path, *, limits: bool) -> str:
+def _receive(response: httpx2.Response, file: AskedFile, url: str, dest: Path, *, limits: bool) -> str:
     """Write the body behind what is there, and return the SHA-256 of the whole."""
     check_status(response, url, file["name"], limits=limits)
     raw = response.iter_raw()
@@ -302,13 +305,13 @@ def _receive(response: httpx2.Response, file: Mapping[str, Any], url: str, dest:
     return digest.hexdigest()
 
 
-def _vouched_for(response: httpx2.Response, file: Mapping[str, Any]) -> bool:
+def _vouched_for(response: httpx2.Response, file: AskedFile) -> bool:
     """Tell whether more than a server's word, if that, says that a file came whole: a packing or chunks that end, or the catalog."""
     known = "bytes" in file or _verified(file) or bool(_packing(response, file))
     return known or response.status_code != 200 or "chunked" in response.headers.get("Transfer-Encoding", "").lower()
 
 
-def _confirm(web: httpx2.Client, url: str, file: Mapping[str, Any], size: int, *, limits: bool) -> None:
+def _confirm(web: httpx2.Client, url: str, file: AskedFile, size: int, *, limits: bool) -> None:
     """Ask once more how long a file is; from a server that has neither ranges nor lengths it comes twice.
 
     Raises:
@@ -335,7 +338,7 @@ def _sum_of(dest: Path, start: int) -> hashlib._Hash:
 
 
 @SOURCES.register(version=1)
-def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> str:
+def fetch(source: Source, file: AskedFile, dest: Path) -> str:
     """Download one file, going on where an earlier try broke off.
 
     A server without ranges, or whose file has changed since, sends the whole file, which then replaces

@@ -1,0 +1,1 @@
+"""Types of the entries of the configuration, one for each kind."""
