@@ -29,7 +29,7 @@ def evaluation(folder: Path, size: str) -> dict[str, Path]:
         files[f"de-en.test.{lang}"] = folder / f"{size}.de-en.test.{lang}"
         with path.open(encoding="utf-8") as lines, files[f"de-en.test.{lang}"].open("w", encoding="utf-8") as out:
             out.writelines(f"{lang}-{number:09}\t{line.strip()[:SENTENCE].strip()}\n" for number, line in enumerate(lines))
-    entry = {"kind": "evaluation", "reader": "bucc", "options": {"split": "test"}, "langs": ["de", "en"]}
+    entry: Any = {"kind": "evaluation", "reader": "bucc", "options": {"split": "test"}, "langs": ["de", "en"]}
     tables = {part: folder / f"{size}.bucc.{part}.parquet" for part in EVALUATION_FILES}
     build_evaluation("e", entry, files, {}, {}, tables)
     return tables
@@ -53,7 +53,7 @@ def _matrix(path: Path, rows: int, dimension: int) -> Path:
     return path
 
 
-def _score(folder: Path, task: dict[str, Any], built: dict[str, Any]) -> None:
+def _score(folder: Path, task: Any, built: dict[str, Any]) -> None:
     """Score random vectors of evaluation corpora, by role."""
     from crosslign.tasks.score import HEAD, IN_EACH_RECORD, score_run
 
@@ -104,4 +104,8 @@ def nearest(folder: Path, size: str) -> None:
         )
     builder.build().write(files)
     panels = [{"label": "l", "matrix": _matrix(folder / "nearest.npy", int(size), 768)}]
-    draw({"title": "t"}, {"panels": panels, **files}, {form: folder / f"nearest.{form}" for form in ("png", "svg", "csv")})
+    draw(
+        {"kind": "nearest", "title": "t", "from": ["l"]},
+        {"panels": panels, **files},
+        {form: folder / f"nearest.{form}" for form in ("png", "svg", "csv")},
+    )

@@ -63,7 +63,7 @@ Train = Callable[[Path, Pairs, argparse.Namespace, Path], tuple[Clock, list[floa
 """One side: encoder's folder, pairs, options and a working folder give the times and losses of the steps."""
 
 
-def recipe_of(options: argparse.Namespace, steps: int) -> dict[str, Any]:
+def recipe_of(options: argparse.Namespace, steps: int) -> Any:
     """Return our recipe: the sides' common settings."""
     readout = {"pooling": "mean", "layer": -1, "max_length": options.max_length, "normalise": True, "precision": "fp32", "prefix": ""}
     term = {"objective": "infonce", "examples": "pairs", "batch": options.batch, "temperature": TEMPERATURE}
@@ -85,7 +85,7 @@ def tokenised(recipe: dict[str, Any], path: Path, model: Any, work: Path) -> dic
     return {"pairs": work / "tokenised"}
 
 
-def fit_timed(recipe: dict[str, Any], model: Any, parts: dict[str, Any], pairs: Pairs, work: Path) -> tuple[Clock, list[float]]:
+def fit_timed(recipe: Any, model: Any, parts: dict[str, Any], pairs: Pairs, work: Path) -> tuple[Clock, list[float]]:
     """Train with the project's trainer; the pairs come in the order of `pairs`. Return the times and the loss of each step."""
     import pyarrow as pa
 

@@ -14,6 +14,7 @@ import argparse
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from _common import Cost, machine, official_files, parser, versions
 from _opusfilter import (
@@ -40,7 +41,7 @@ def build(folder: Path, size: str) -> None:
     from crosslign.corpora.build import build_corpus
 
     steps = [{rule: options} for rule, options, _, _ in chosen(RULES)] + [{"exact_duplicate": {"compare": "text"}}]
-    entry = {"kind": "bitext", "reader": "moses", "langs": [*LANGS], "filters": steps}
+    entry: Any = {"kind": "bitext", "reader": "moses", "langs": [*LANGS], "filters": steps}
     counts = build_corpus("c", entry, sides(folder, size), {}, folder / "corpus.parquet")
     (folder / "ours.count").write_text(str(counts["rows"]))
 

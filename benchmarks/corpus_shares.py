@@ -131,7 +131,7 @@ def work(folder: Path, name: str, step: str) -> None:
     from crosslign.corpora.kept_shards import Shards
 
     case = CASES[name]
-    entry = entry_of(case)
+    entry: Any = entry_of(case)
     files = {file: folder / file for file in case.files}
     if step == "read":
         reader = READERS.get(entry["reader"])

@@ -44,7 +44,7 @@ def ours(folder: Path, size: str, keys: int) -> None:
     from crosslign.corpora.build import build_corpus
 
     dedup.IN_MEMORY = keys or dedup.IN_MEMORY
-    entry: dict[str, Any] = {"kind": "bitext", "reader": "moses", "langs": [*LANGS]}
+    entry: Any = {"kind": "bitext", "reader": "moses", "langs": [*LANGS]}
     if not (folder / "held.parquet").exists():
         build_corpus("held", entry, sides(folder, "held"), {}, folder / "held.parquet")
     entry["filters"] = [{"exact_duplicate": {"compare": "text", "corpora": ["held"]}}]

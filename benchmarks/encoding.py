@@ -180,9 +180,7 @@ def sentences_of(options: argparse.Namespace, folder: Path) -> list[str]:
     return texts[: options.sentences]
 
 
-def by_the_job(
-    model: Model, folder: Path, texts: list[str], readout: dict[str, Any], kernels: str, options: argparse.Namespace
-) -> np.ndarray:
+def by_the_job(model: Model, folder: Path, texts: list[str], readout: Any, kernels: str, options: argparse.Namespace) -> np.ndarray:
     """Encode as the workflow's job does: texts from a file, in shards, into a matrix on the disk; the model is there already."""
     ids = [str(number) for number in range(len(texts))]
     with (

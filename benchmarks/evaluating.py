@@ -97,7 +97,7 @@ def by_mteb(model: Any, tasks: list[tuple[str, Any, dict[str, str]]]) -> Scores:
 
 def ours(model: Model, sets: dict[str, Evaluation], precision: str, resamples: int) -> Scores:
     """Score with the project's own stages: vectors of each distinct sentence, then the scorers."""
-    readout = {"pooling": "mean", "max_length": 256, "normalise": True, "precision": precision}
+    readout: Any = {"pooling": "mean", "max_length": 256, "normalise": True, "precision": precision}
     found: Scores = {}
     for name, evaluation in sets.items():
         texts = [evaluation.texts[column].to_pylist() for column in ("text", "lang")]
@@ -106,7 +106,7 @@ def ours(model: Model, sets: dict[str, Evaluation], precision: str, resamples: i
         for scorer, metric in (STS,) if name == "STS17" else (RETRIEVAL, MINING):
             main = {"metric": metric, "subset": first}
             main |= {"direction": "xx2en"} if scorer == "retrieval" else {"protocol": "mteb"} if scorer == "bitext_mining" else {}
-            task = {"scorer": scorer, "texts": {"test": name}, "averages": {}, "main": main, "resamples": resamples}
+            task: Any = {"scorer": scorer, "texts": {"test": name}, "averages": {}, "main": main, "resamples": resamples}
             task |= {"protocols": ["mteb"]} if scorer == "bitext_mining" else {}
             for record in score(name, task, {"test": vectors}, {"test": evaluation}):
                 if record.metric == metric and record.direction != "en2xx" and record.value is not None:

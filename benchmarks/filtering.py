@@ -24,6 +24,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 from _common import Cost, machine, official_files, parser, versions
@@ -89,7 +90,7 @@ def ours(folder: Path, name: str, rules: str, threads: int) -> None:
     from crosslign.corpora.build import build_corpus
 
     steps = [{rule: options} for rule, options, _, _ in chosen(rules)]
-    entry = {"kind": "bitext", "reader": "moses", "langs": [*LANGS], "filters": steps}
+    entry: Any = {"kind": "bitext", "reader": "moses", "langs": [*LANGS], "filters": steps}
     build_corpus("c", entry, sides(folder, name), {}, folder / f"{name}.parquet", threads=threads)
 
 

@@ -106,7 +106,7 @@ def corpus(folder: Path, name: str, size: str, mono: bool, sample: int, without:
     files = {f"{size}.de": folder / f"{size}.de"} if mono else sides(folder, size)
     reader, kind = ("text_lines", "mono") if mono else ("moses", "bitext")
     filters = [step for step in project.corpora[name]["filters"] if without not in step]
-    entry = {"kind": kind, "reader": reader, "langs": langs, "filters": filters, "sample": sample}
+    entry: Any = {"kind": kind, "reader": reader, "langs": langs, "filters": filters, "sample": sample}
     build_corpus("c", entry, files, {}, folder / f"{size}.{kind}.parquet")
 
 
@@ -122,7 +122,7 @@ def rows(folder: Path, size: str) -> None:
     """Write the pairs of a size as rows, which `examples` reads."""
     from crosslign.corpora.build import build_corpus
 
-    entry = {"kind": "bitext", "reader": "moses", "langs": list(LANGS), "filters": []}
+    entry: Any = {"kind": "bitext", "reader": "moses", "langs": list(LANGS), "filters": []}
     build_corpus("c", entry, sides(folder, size), {}, folder / f"{size}.rows.parquet")
 
 

@@ -81,8 +81,10 @@ def encoder(work: Path) -> Path:
     from crosslign.encoders.prepare import prepare_encoder
 
     (work / "words.tsv").write_text("\n".join(sentences(64)), encoding="utf-8")
-    architecture = {"architecture": "bert", "layers": 2, "hidden": 32, "heads": 2, "intermediate": 64, "vocabulary": 256, "seed": 1}
-    prepare_encoder("tiny", {"construct": architecture}, {"words.tsv": work / "words.tsv"}, work / "tiny")
+    entry: Any = {
+        "construct": {"architecture": "bert", "layers": 2, "hidden": 32, "heads": 2, "intermediate": 64, "vocabulary": 256, "seed": 1}
+    }
+    prepare_encoder("tiny", entry, {"words.tsv": work / "words.tsv"}, work / "tiny")
     return work / "tiny" / "main"
 
 
@@ -105,7 +107,7 @@ def step(work: Path) -> Hops:
     readout = {"pooling": "mean", "layer": -1, "max_length": 16, "normalise": True, "precision": "fp32", "prefix": ""}
     train = {"steps": 4, "learning_rate": 1e-3, "schedule": "linear", "clip": 1.0, "precision": "fp32", "max_length": 16, "threads": 1}
     terms = [{"objective": "infonce", "examples": "pairs", "batch": 8}]
-    recipe = {"system": "s", "seed": 1, "parts": {}, "terms": terms, "train": train, "select": {}, "readout": readout}
+    recipe: Any = {"system": "s", "seed": 1, "parts": {}, "terms": terms, "train": train, "select": {}, "readout": readout}
     hops, real = Hops(), fit._Run.step
 
     def third(run: Any) -> Any:
@@ -135,7 +137,7 @@ def cell(work: Path) -> Hops:
     builder.build().write(tables)
     np.save(work / "matrix.npy", np.random.default_rng(1).normal(size=(32, 8)).astype(np.float32))
     main = {"subset": "de-en", "metric": "accuracy", "direction": "xx2en"}
-    task = {"scorer": "retrieval", "texts": {"texts": "tatoeba"}, "main": main, "averages": {}}
+    task: Any = {"scorer": "retrieval", "texts": {"texts": "tatoeba"}, "main": main, "averages": {}}
     context = {**dict.fromkeys((*HEAD, *IN_EACH_RECORD), "x"), "seed": 1}
     (work / "published").mkdir()
     column = {"label": "de", "group": "", **main, "task": "tatoeba"}

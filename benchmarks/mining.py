@@ -39,7 +39,7 @@ from crosslign.mining.lists import Neighbours
 from crosslign.mining.margin import mine
 from crosslign.threads import limit_threads
 
-READOUT = {"pooling": "mean", "layer": -1, "max_length": 64, "normalise": True, "precision": "bf16", "prefix": ""}
+READOUT: Any = {"pooling": "mean", "layer": -1, "max_length": 64, "normalise": True, "precision": "bf16", "prefix": ""}
 
 
 def real_sentences(mirror: Path, rows: int) -> tuple[list[str], list[str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -24,6 +24,7 @@ from crosslign.encoders.encode import encode_counted, text_columns
 from crosslign.encoders.model import Model
 from crosslign.encoders.sentence_transformers_folder import read_modules
 from crosslign.encoders.soundness import examined
+from crosslign.entries.catalog import Readout
 from crosslign.errors import InputError, ResourceError
 from crosslign.files.walk import folders_in
 from crosslign.mining.knn import neighbours
@@ -40,6 +41,8 @@ from crosslign.tasks.data import Machine
 from crosslign.tasks.score import score
 from crosslign.training.terms import named_terms
 from crosslign.vectors import open_both
+
+Entry = TypeVar("Entry")
 
 
 class Encodes(Protocol):
@@ -106,7 +109,7 @@ class Encoder:
         if len(langs) != len(texts):
             what = f"{len(langs)} languages for {number_of(len(texts), 'sentence')}"
             raise InputError(what, where="lang", do="Give one language, or one for each sentence")
-        return encode_counted(self.model, texts, langs, {**self.readout, **_settings(settings, "encode")})[0]
+        return encode_counted(self.model, texts, langs, cast(Readout, {**self.readout, **_settings(settings, "encode")}))[0]
 
 
 def _on(model: Model, device: str | torch.device) -> Model:
@@ -163,11 +166,11 @@ def _cached(config: Sequence[str]) -> Project:
     return cached_project(texts_of(config, "config"))
 
 
-def _known(kind: str, name: str, entries: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+def _known(kind: str, name: str, entries: Mapping[str, Entry], where: str) -> Entry:
     """Return the entry of a name; raise an `InputError` with the nearest one where there is none."""
     if name not in entries:
         raise InputError(f"unknown {kind} {name!r}", where=where, why=nearest(name, list(entries)))
-    return dict(entries[name])
+    return entries[name]
 
 
 def _encodes(encoder: Any) -> None:
@@ -291,7 +294,7 @@ def _matrix(project: Project, encoder: Encodes, task: str, role: str, evaluation
     if encoder.name in project.encoders:
         name = role_readout(project, encoder.name, readout_name(project, encoder.name, task), task, role)
         settings = {**settings, **{key: value for key, value in readout_entry(project, name).items() if key in ("prefix", "max_length")}}
-    return encode_counted(encoder.model, texts, langs, settings, pair_texts)[0]
+    return encode_counted(encoder.model, texts, langs, cast(Readout, settings), pair_texts)[0]
 
 
 @checked

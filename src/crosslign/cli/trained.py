@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from crosslign.entries.resolved import RunRecipe
 from crosslign.errors import InputError
 from crosslign.files.lineage import as_written, lineage_path, read_lineage, sidecar_if_there
 from crosslign.files.walk import files_below, folders_in
@@ -42,14 +43,14 @@ class Trained:
         with as_written(lineage_path(self.folder)):
             return self._card(self.lineage["recipe"], member, index)
 
-    def _card(self, recipe: Mapping[str, Any], member: str, index: bool) -> str:
+    def _card(self, recipe: RunRecipe, member: str, index: bool) -> str:
         found = model_index(recipe["run_id"], self.scores) if index else []
         base = _base_encoder(self.folder.parent, recipe, member)
         known = Known(self.folder / self.checkpoint / member, hub_name(self.encoders.get(base, {})), score_lines(self.scores), found)
         return model_card(recipe, self.folder, self.checkpoint, member, self.lineage, self.examples, known)
 
 
-def _base_encoder(systems: Path, recipe: Mapping[str, Any], member: str) -> str:
+def _base_encoder(systems: Path, recipe: RunRecipe, member: str) -> str:
     """Return the id of the base encoder that a run started from, or the first of the runs that it goes on from; empty if none is known."""
     base = recipe["base"]
     if "run" not in base:

@@ -14,6 +14,7 @@ from crosslign.config.cells import OF_ROW
 from crosslign.config.project import Project, members_named
 from crosslign.config.signatures import IMPLEMENTATIONS
 from crosslign.config.yaml_files import YamlFile, where_of
+from crosslign.entries.catalog import Task
 from crosslign.errors import InputError
 from crosslign.registry import nearest
 
@@ -27,7 +28,7 @@ LANGUAGES = re.compile(r"[a-z]{2,3}([-_][A-Za-z]{2,4})?")
 KINDS = ("metric", "protocol", "direction")
 
 
-def given(task: Mapping[str, Any]) -> list[Given] | None:
+def given(task: Task) -> list[Given] | None:
     """Return what a task's scorer gives: what it declares as `gives`, of its `protocols` those that the task names; None for no scorer."""
     found: list[Given] = []
     if (declared := _fact("scorers", task["scorer"], "gives")) is None:
@@ -60,7 +61,7 @@ def _fact(kind: str, name: str, fact: str) -> Any:
     return found and found.facts.get(fact)
 
 
-def _sets(project: Project, task: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _sets(project: Project, task: Task) -> Iterator[Mapping[str, Any]]:
     """Yield the evaluation corpora that a task reads, parts of unions in place of these, with the union's languages where it has any."""
     for role, name in task["texts"].items():
         entry = project.corpora[name]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from crosslign.config.project import Project, remembered
 from crosslign.config.resolve import entries_of
+from crosslign.entries.catalog import Task
 
 
 @remembered
@@ -31,7 +29,7 @@ def training_sets(project: Project, system: str) -> frozenset[str]:
     return frozenset(term["examples"] for entry in entries_of(project, system) for term in entry["terms"])
 
 
-def evaluations_of(project: Project, task: Mapping[str, Any]) -> frozenset[str]:
+def evaluations_of(project: Project, task: Task) -> frozenset[str]:
     """Return the evaluation corpora that a task scores on: of a joined evaluation corpus, those that its splits name."""
     found: set[str] = set()
     for role, corpus in task["texts"].items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from crosslign.config.graph import Node, run_folder, run_members
 from crosslign.config.members import reads
@@ -25,6 +25,7 @@ from crosslign.config.switched_off import switched_off
 from crosslign.config.targets import GROUPS
 from crosslign.config.uses import why_missing
 from crosslign.console import number_of
+from crosslign.entries.papers import Mining
 from crosslign.errors import InputError
 from crosslign.files.atomic import require_replaceable
 from crosslign.paths import MINED_SIDES, PLANT_SIDES
@@ -76,7 +77,7 @@ def _run(project: Project, named: str, where: str) -> tuple[str, str]:
     return (named if system != named else runs[0]), system
 
 
-def _checkpoint(project: Project, system: str, entry: Mapping[str, Any], where: str) -> str:
+def _checkpoint(project: Project, system: str, entry: Mining, where: str) -> str:
     """Return the checkpoint that is read, the entry's or the system's own.
 
     Raises:
@@ -90,7 +91,7 @@ def _checkpoint(project: Project, system: str, entry: Mapping[str, Any], where: 
     return chosen
 
 
-def _encoders(project: Project, run: str, entry: Mapping[str, Any], where: str) -> list[str]:
+def _encoders(project: Project, run: str, entry: Mining, where: str) -> list[str]:
     """Return the base encoders that compute: of a base encoder itself, whatever the scale; of a trained run those that it was trained from.
 
     Raises:
@@ -121,16 +122,17 @@ def mined_members(project: Project, recipe: Mapping[str, Any]) -> dict[str, Path
     return run_members(project, recipe["run"], recipe["checkpoint"])
 
 
-def _check_languages(members: Mapping[str, Path], run: str, entry: Mapping[str, Any], where: str) -> None:
+def _check_languages(members: Mapping[str, Path], run: str, entry: Mining, where: str) -> None:
     """Refuse a side in a language that the model has no member for."""
+    sides: Mapping[str, Any] = entry
     for side in MINED_SIDES:
-        lang = entry[side]["lang"]
+        lang = sides[side]["lang"]
         if not reads(members, lang):
             why = f"it has encoders for {', '.join(members)}"
             raise InputError(f"no encoder of {run} reads the language {lang!r}", where=f"{where}.{side}.lang", why=why)
 
 
-def _check_calibration(entry: Mapping[str, Any], where: str) -> None:
+def _check_calibration(entry: Mining, where: str) -> None:
     """Refuse more than one way to a threshold, and one by planted pairs without these."""
     given = [key for key in ("threshold", "precision", "recall") if entry.get(key) is not None]
     if len(given) > 1:
@@ -140,11 +142,12 @@ def _check_calibration(entry: Mapping[str, Any], where: str) -> None:
         raise InputError(f"{given[0]} without plants", where=where, why="it is estimated from planted pairs", do=do)
 
 
-def _plants(entry: Mapping[str, Any]) -> dict[str, Any]:
+def _plants(entry: Mining) -> dict[str, Any]:
     """Return the two sides of an entry's planted pairs, as the user's own are written."""
     if "plants" not in entry:
         return {}
-    return {f"plant_{side}": {"file": entry["plants"][side], "lang": entry[side]["lang"]} for side in MINED_SIDES}
+    sides: Mapping[str, Any] = entry
+    return {f"plant_{side}": {"file": entry["plants"][side], "lang": sides[side]["lang"]} for side in MINED_SIDES}
 
 
 def sides_of(recipe: Mapping[str, Any]) -> tuple[str, ...]:
@@ -174,7 +177,7 @@ def mine_recipe(project: Project, name: str) -> dict[str, Any]:
         raise InputError(f"unknown mining {name!r}", where="config/config.yaml: mine", why=nearest(name, list(project.settings["mine"])))
     where = _place(project, name)
     given = project.settings["mine"][name]
-    entry = {**DEFAULTS, **{key: value for key, value in given.items() if value is not None}}
+    entry = cast(Mining, {**DEFAULTS, **{key: value for key, value in given.items() if value is not None}})
     if entry["search_options"] and entry["backend"] != "faiss_ivf_pq":
         do = "Remove them, or set backend: faiss_ivf_pq"
         raise InputError(f"the backend {entry['backend']} has no options", where=f"{where}.search_options", do=do)

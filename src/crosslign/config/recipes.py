@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from crosslign.config.borrowed import check_loss
@@ -14,6 +14,7 @@ from crosslign.config.project import Project
 from crosslign.config.resolve import entry_of, is_untrained
 from crosslign.config.signatures import IMPLEMENTATIONS, Implementations
 from crosslign.config.yaml_files import YamlFile, where_of
+from crosslign.entries.papers import Recipe
 from crosslign.errors import InputError
 from crosslign.languages import normalise
 from crosslign.registry import nearest, options_of
@@ -32,8 +33,9 @@ class _Recipe:
 
     def __init__(self, project: Project, section: str, name: str, files: Mapping[str, YamlFile]) -> None:
         self.project, self.section, self.name, self.files = project, section, name, files
-        self.entry: Mapping[str, Any] = entry_of(project, name) if section == "systems" else project.finetunes[name]
+        self.entry: Recipe = entry_of(project, name) if section == "systems" else project.finetunes[name]
         self.parts: Mapping[str, Mapping[str, Any]] = self.entry.get("parts", {})
+        self.terms: Sequence[Mapping[str, Any]] = self.entry.get("terms", [])
 
     def where(self, place: Place) -> str:
         """Return one place of the recipe, which may stand in the recipe that it is `like`, as messages name it."""
@@ -110,7 +112,7 @@ def _check_shapes(recipe: _Recipe, objectives: Implementations, builders: Implem
 
 def _check_losses(recipe: _Recipe) -> None:
     """Refuse what sentence-transformers has no loss or option for, and its losses that have no place here."""
-    terms: list[tuple[Place, Mapping[str, Any]]] = [(("terms", index), term) for index, term in enumerate(recipe.entry["terms"])]
+    terms: list[tuple[Place, Mapping[str, Any]]] = [(("terms", index), term) for index, term in enumerate(recipe.terms)]
     for place, entry in [*terms, *((("parts", name), part) for name, part in recipe.parts.items())]:
         if "loss" in entry and entry.get("objective", entry.get("kind")) in BORROWING:
             check_loss(entry["loss"], entry.get("options") or {}, recipe.where((*place, "loss")))
@@ -118,7 +120,7 @@ def _check_losses(recipe: _Recipe) -> None:
 
 def _check_ranks(recipe: _Recipe, kinds: Implementations) -> None:
     """Refuse rank scores for another number of ranks than their term's classifier has."""
-    for index, term in enumerate(recipe.entry["terms"]):
+    for index, term in enumerate(recipe.terms):
         named = [recipe.parts[term[key]] for key in ("classifier", "scores") if key in term]
         ranks = [part.get("ranks", kinds[part["kind"]].options["ranks"]["default"]) for part in named]
         if len(set(ranks)) > 1:
@@ -128,7 +130,7 @@ def _check_ranks(recipe: _Recipe, kinds: Implementations) -> None:
 
 def _check_views(recipe: _Recipe, objectives: Implementations) -> None:
     """Refuse a term on views that its labelled rows are built without: it would train on nothing, in silence where it names kinds."""
-    for index, term in enumerate(recipe.entry["terms"]):
+    for index, term in enumerate(recipe.terms):
         entry = recipe.project.examples[term["examples"]]
         if entry["builder"] != "labelled_rows" or "kinds" not in objectives[term["objective"]].options:
             continue

@@ -12,13 +12,14 @@ from crosslign.config.project import Project, remembered
 from crosslign.config.recipes import shapes
 from crosslign.config.resolve import encoders_trained, entry_of, resolve, seeded_id, seeds_of
 from crosslign.config.signatures import IMPLEMENTATIONS
+from crosslign.entries.resolved import RunRecipe
 from crosslign.files.checksums import sha256_text
 
 KEY = 12
 """Characters of the hash in a name."""
 
 
-def copies(project: Project, recipe: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def copies(project: Project, recipe: RunRecipe) -> dict[str, dict[str, Any]]:
     """Return the recipe of the tokenised copy of each training set of a run's recipe, by the set's id: all that the copy depends on."""
     found = {}
     for name in dict.fromkeys(term["examples"] for term in recipe["terms"]):

@@ -24,6 +24,7 @@ from crosslign.corpora.kept_shards import Shards, read_of
 from crosslign.corpora.pipeline import Pipeline
 from crosslign.corpora.readers._left_out import counting
 from crosslign.corpora.sampling import Draw, priorities
+from crosslign.entries.catalog import Corpus
 from crosslign.errors import InputError
 from crosslign.files import iter_rows, write_batches
 from crosslign.files.rows import SCHEMAS
@@ -35,7 +36,7 @@ SEED = 42
 
 def build_corpus(
     name: str,
-    entry: Mapping[str, Any],
+    entry: Corpus,
     files: Mapping[str, Path],
     references: Mapping[str, Path],
     out: Path,
@@ -95,7 +96,7 @@ def build_corpus(
 
 def filter_shards(
     name: str,
-    entry: Mapping[str, Any],
+    entry: Corpus,
     files: Mapping[str, Path],
     references: Mapping[str, Path],
     out: Path,
@@ -132,17 +133,17 @@ def filter_shards(
     return {**found, "shards": shards.total, "filters": pipeline.counts}
 
 
-def _draw(pipeline: Pipeline, entry: Mapping[str, Any], limit: int | None) -> Draw | None:
+def _draw(pipeline: Pipeline, entry: Corpus, limit: int | None) -> Draw | None:
     """Have a sample drawn while rows are filtered, where it is one of single rows."""
     bound = _rows_wanted(entry, limit)
     return None if bound is None or "group" in SCHEMAS[entry["kind"]].names else pipeline.draw(bound, entry.get("seed", SEED))
 
 
-def _rows_wanted(entry: Mapping[str, Any], limit: int | None) -> int | None:
+def _rows_wanted(entry: Corpus, limit: int | None) -> int | None:
     return min((bound for bound in (entry.get("sample"), limit) if bound is not None), default=None)
 
 
-def _reading(name: str, entry: Mapping[str, Any], files: Mapping[str, Path], threads: int) -> tuple[Callable[[], Iterator[pa.Table]], int]:
+def _reading(name: str, entry: Corpus, files: Mapping[str, Path], threads: int) -> tuple[Callable[[], Iterator[pa.Table]], int]:
     """Return what reads a corpus, from its first row each time, and how many processes its filters may use."""
     reader = READERS.get(entry["reader"], where=name)
     apart = {"threads": threads} if "threads" in signature(reader).parameters else {}  # then filters take none of them
@@ -255,7 +256,7 @@ def _sampled(
     pipeline: Pipeline,
     read: Callable[[], Iterator[pa.Table]],
     staged: Path,
-    entry: Mapping[str, Any],
+    entry: Corpus,
     limit: int | None,
     shards: Shards | None,
     parts: Sequence[Path],

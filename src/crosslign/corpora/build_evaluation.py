@@ -16,6 +16,7 @@ from crosslign.corpora import EVALUATIONS, Given
 from crosslign.corpora.columns import SIDES, kind_of
 from crosslign.corpora.evaluation import Evaluation
 from crosslign.corpora.pipeline import PIVOT
+from crosslign.entries.catalog import Corpus
 from crosslign.errors import InputError
 from crosslign.files import iter_rows
 
@@ -52,7 +53,7 @@ class Tables(Mapping[str, pa.Table]):
 
 def build_evaluation(
     name: str,
-    entry: Mapping[str, Any],
+    entry: Corpus,
     files: Mapping[str, Path],
     corpora: Mapping[str, Path],
     parts: Mapping[str, Mapping[str, Path]],

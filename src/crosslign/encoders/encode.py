@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +23,7 @@ from crosslign.encoders.packed.packing import Packed
 from crosslign.encoders.packed.training import PackedTraining, trains_packed
 from crosslign.encoders.tokens import Tokens
 from crosslign.encoders.unknown import Known, count_unknown
+from crosslign.entries.catalog import Readout
 from crosslign.errors import InputError, ResourceError
 from crosslign.memory import free_memory, is_out_of_memory
 from crosslign.progress import ONLY_IN_FILE, Progress
@@ -94,7 +95,7 @@ def _packed(model: Model, member: Member, precision: str, blocks: int | None) ->
     return None
 
 
-def _encode_rows(member: Member, backbone: Packed | None, tokens: Tokens, rows: NDArray[np.int64], readout: Mapping[str, Any]) -> Tensor:
+def _encode_rows(member: Member, backbone: Packed | None, tokens: Tokens, rows: NDArray[np.int64], readout: Readout) -> Tensor:
     """Return vectors, float32 [rows, d] in host memory; a GPU has yet to fill them when this returns."""
     if backbone:
         backbone.lengths = np.array([len(tokens.ids[i]) for i in rows])
@@ -138,9 +139,7 @@ def _encode_batches(
     return found
 
 
-def _encode_member(
-    model: Model, member: Member, tokens: Tokens, readout: Mapping[str, Any], names: Sequence[str], progress: Progress
-) -> Matrix:
+def _encode_member(model: Model, member: Member, tokens: Tokens, readout: Readout, names: Sequence[str], progress: Progress) -> Matrix:
     """Encode tokenised sentences; a budget that memory lowered is kept for later calls."""
     lengths = np.fromiter((len(ids) for ids in tokens.ids), np.int64, len(tokens.ids))
     precision = computed_in(readout.get("precision", "fp32"), model.device.type)
@@ -185,7 +184,7 @@ class TokenisedTexts:
 
 
 def tokenised(
-    model: Model, texts: Sequence[str], langs: Sequence[str], readout: Mapping[str, Any], pair_texts: Sequence[str] | None = None
+    model: Model, texts: Sequence[str], langs: Sequence[str], readout: Readout, pair_texts: Sequence[str] | None = None
 ) -> Iterator[TokenisedTexts]:
     """Yield all sentences in parts, one member's after the other's; the arguments are those of `encode_counted`."""
     member_of = {lang: model.member_of(lang) for lang in dict.fromkeys(langs)}
@@ -214,7 +213,7 @@ def encode_counted(
     model: Model,
     texts: Sequence[str],
     langs: Sequence[str],
-    readout: Mapping[str, Any],
+    readout: Readout,
     pair_texts: Sequence[str] | None = None,
     names: Sequence[str] | None = None,
     progress: Progress | None = None,
@@ -271,7 +270,7 @@ def encode(
     model: Model,
     texts: Sequence[str],
     langs: Sequence[str],
-    readout: Mapping[str, Any],
+    readout: Readout,
     pair_texts: Sequence[str] | None = None,
 ) -> Matrix:
     """Encode sentences: `encode_counted` without the count."""

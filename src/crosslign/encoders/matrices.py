@@ -16,6 +16,7 @@ import torch
 from crosslign.devices import encoding_devices
 from crosslign.encoders.shards import SHARD, Counts, Facts, Head, ShardEncoder, Task, side_by_side, sum_of_rows
 from crosslign.encoders.unknown import in_words, joined, shares
+from crosslign.entries.catalog import Readout
 from crosslign.errors import InputError
 from crosslign.files import atomic_path, iter_rows
 from crosslign.files.atomic import reserve
@@ -139,7 +140,7 @@ def _encode(task: Task, devices: list[str], threads: int, head: Head | None, sha
 def embed_texts(
     members: Mapping[str, Path],
     texts: Path,
-    readout: Mapping[str, Any],
+    readout: Readout,
     out: Path,
     threads: int = 1,
     head: Head | None = None,
@@ -192,7 +193,7 @@ def embed_texts(
     with _folder(work, out) as folder:
         shards = _Shards(folder, out.stem, {**(identity or {}), "dtype": dtype, "rows": rows, "shard": SHARD})
         paths = {name: str(path) for name, path in members.items()}
-        task = Task(paths, str(texts), dict(readout), str(shards.matrix), dtype, named, SHARD, kernels)
+        task = Task(paths, str(texts), readout, str(shards.matrix), dtype, named, SHARD, kernels)
         facts = _encode(task, devices, threads, head, shards, rows)
         shards.finish(out)
     device, counts = torch.device(devices[0]).type, shards.counts()

@@ -19,6 +19,7 @@ from crosslign.encoders.model import MAIN, Member
 from crosslign.encoders.prune import prune, replace_saved, texts_of
 from crosslign.encoders.sentence_transformers_folder import write_modules
 from crosslign.encoders.soundness import examined
+from crosslign.entries.catalog import Encoder
 from crosslign.errors import InputError
 from crosslign.files import atomic_folder, read_json, write_json
 from crosslign.files.home import with_home
@@ -27,7 +28,7 @@ from crosslign.files.own import MODEL_FILES
 BERT_CLASSES = {"bert": {"model_type": "bert", "architectures": ["BertModel"]}}
 
 
-def _from_archive(name: str, entry: Mapping[str, Any], files: Mapping[str, Path], convert: Format, dest: Path) -> None:
+def _from_archive(name: str, entry: Encoder, files: Mapping[str, Path], convert: Format, dest: Path) -> None:
     """Unpack the folder or the one file that `member` names, and convert it."""
     member = str(entry["member"]).strip("/")
     for path in (files[key] for key in sorted(files)):
@@ -45,7 +46,7 @@ def _from_archive(name: str, entry: Mapping[str, Any], files: Mapping[str, Path]
     raise InputError(f"encoder {name!r}: no source file contains {member!r}", where="config/encoders.yaml", why=f"files: {sorted(files)}")
 
 
-def _from_hub(name: str, entry: Mapping[str, Any], convert: Format, dest: Path) -> str:
+def _from_hub(name: str, entry: Encoder, convert: Format, dest: Path) -> str:
     """Download a repository and return the commit that its revision meant; the hub's cache names snapshots by it."""
     patterns = [f"*{suffix}" for suffix in MODEL_FILES] + [WEIGHTS] * (entry.get("format") == "torch_weights")
     folder = patiently(lambda: snapshot(f"encoder {name!r}", entry["hub"], entry.get("revision"), patterns))
@@ -53,7 +54,7 @@ def _from_hub(name: str, entry: Mapping[str, Any], convert: Format, dest: Path) 
     return folder.name
 
 
-def _from_path(name: str, entry: Mapping[str, Any], convert: Format, dest: Path) -> None:
+def _from_path(name: str, entry: Encoder, convert: Format, dest: Path) -> None:
     path = with_home(entry["path"])
     if not path.exists():
         do = f"Fix the path under encoders.{name}"
@@ -76,7 +77,7 @@ def _override_class(folder: Path, name: str) -> None:
     write_json(folder / "config.json", read_json(folder / "config.json") | BERT_CLASSES[name])
 
 
-def _write_raw(name: str, entry: Mapping[str, Any], files: Mapping[str, Path], dest: Path) -> dict[str, Any]:
+def _write_raw(name: str, entry: Encoder, files: Mapping[str, Path], dest: Path) -> dict[str, Any]:
     """Write an ordinary transformers folder and return what is worth keeping of where it came from."""
     dest.mkdir(parents=True)
     convert = FORMATS.get(entry.get("format", "transformers_folder"), where=f"config/encoders.yaml: encoders.{name}.format")
@@ -93,7 +94,7 @@ def _write_raw(name: str, entry: Mapping[str, Any], files: Mapping[str, Path], d
     return {}
 
 
-def _place(name: str, entry: Mapping[str, Any]) -> str:
+def _place(name: str, entry: Encoder) -> str:
     """Return where an encoder comes from, as its entry says it."""
     if "path" in entry:
         return str(with_home(entry["path"]))
@@ -103,7 +104,7 @@ def _place(name: str, entry: Mapping[str, Any]) -> str:
 
 
 @contextmanager
-def _named_as_given(name: str, entry: Mapping[str, Any], temporary: Path) -> Iterator[None]:
+def _named_as_given(name: str, entry: Encoder, temporary: Path) -> Iterator[None]:
     """Let an error name the folder that the entry gives, not the one that was being written and is gone; and say what to do."""
     own = re.compile(rf"{re.escape(str(temporary))}(/main\b|/\.(unpacked|files)-\w+(/all\b)?)?")
     try:
@@ -118,9 +119,7 @@ def _named_as_given(name: str, entry: Mapping[str, Any], temporary: Path) -> Ite
         raise InputError(what, where=where, why=why, do=do) from error
 
 
-def prepare_encoder(
-    name: str, entry: Mapping[str, Any], files: Mapping[str, Path], out: Path, corpora: Sequence[Path] = ()
-) -> dict[str, Any]:
+def prepare_encoder(name: str, entry: Encoder, files: Mapping[str, Path], out: Path, corpora: Sequence[Path] = ()) -> dict[str, Any]:
     """Write `<out>/main/`, which AutoModel and SentenceTransformer load, from one entry of config/encoders.yaml.
 
     Args:

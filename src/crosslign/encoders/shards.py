@@ -20,6 +20,7 @@ from crosslign.collector import collect_rarely
 from crosslign.encoders.encode import TokenisedTexts, apply_head, encode_counted, text_columns, token_budget, tokenised
 from crosslign.encoders.model import Model
 from crosslign.encoders.unknown import Known
+from crosslign.entries.catalog import Readout
 from crosslign.errors import InputError
 from crosslign.files.rows import ParquetRows
 from crosslign.progress import Progress
@@ -65,7 +66,7 @@ class Task:
 
     members: Mapping[str, str]
     texts: str
-    readout: Mapping[str, Any]
+    readout: Readout
     matrix: str
     dtype: str = "float32"
     named: str = "{}"

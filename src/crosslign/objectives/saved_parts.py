@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from torch import Tensor
 
+from crosslign.entries.papers import RecipePart
 from crosslign.errors import InputError
 from crosslign.objectives import PARTS
 from crosslign.objectives.contract import Part
@@ -89,7 +90,7 @@ def take_published(part: Part, encoder: Path, where: str) -> None:
     log.info("%s: copied from the encoder", where)
 
 
-def load_part(name: str, entry: Mapping[str, Any], model: Model, checkpoint: Path) -> Part:
+def load_part(name: str, entry: RecipePart, model: Model, checkpoint: Path) -> Part:
     """Return a part of a trained system, as one of its checkpoints has it, on the system's model."""
     where = f"{checkpoint.parent.name}: part {name}"
     part = make_part(name, entry, model, 0, where)

@@ -18,6 +18,7 @@ from crosslign.config.baselines import full_name, layout_of, notes_at, unique_na
 from crosslign.config.cells import cell_parts, resolve_table
 from crosslign.config.project import Project
 from crosslign.console import number_of, printable
+from crosslign.entries.papers import Column, Row
 from crosslign.entries.resolved import ResolvedCell, ResolvedTable
 from crosslign.errors import InputError
 from crosslign.files.lineage import code_of, lineage_path
@@ -62,8 +63,8 @@ class Place:
     """
 
     resolved: ResolvedTable
-    row: Mapping[str, Any]
-    column: Mapping[str, Any]
+    row: Row
+    column: Column
     cell: ResolvedCell
     numbers: tuple[int, int]
     parts: list[tuple[str, ResolvedCell]]

@@ -11,6 +11,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
+from crosslign.entries.resolved import RunRecipe, Start
 from crosslign.files import read_json, write_text
 from crosslign.files.lineage import lineage_path, sidecar_if_there
 from crosslign.tasks.records import checked_records
@@ -91,7 +92,7 @@ def _data(examples: Mapping[str, Path]) -> tuple[list[str], list[str]]:
     return lines, sorted(langs)
 
 
-def _recipe(recipe: Mapping[str, Any]) -> list[str]:
+def _recipe(recipe: RunRecipe) -> list[str]:
     shown = {key: recipe[key] for key in ("base", "parts", "terms", "train", "select", "readout", "seed") if recipe.get(key)}
     return ["```yaml", _yaml(shown).rstrip(), "```"]
 
@@ -119,28 +120,28 @@ def hub_name(entry: Mapping[str, Any]) -> str:
     return str(entry.get("hub", "")) or (cited[0] if cited else "")
 
 
-def papers_of(recipe: Mapping[str, Any]) -> list[str]:
+def papers_of(recipe: RunRecipe) -> list[str]:
     """Return the papers whose method a recipe has: that of its own file, else those that its objectives come from."""
     own = recipe.get("paper", "")
     named = [own] if own in PAPERS else [METHODS.get(term["objective"], "") for term in recipe["terms"]]
     return [PAPERS[name] for name in dict.fromkeys(named) if name]
 
 
-def _use(recipe: Mapping[str, Any], member: str, written: bool) -> list[str]:
+def _use(recipe: RunRecipe, member: str, written: bool) -> list[str]:
     if written:
         return USE
     lang = "en" if member in ("main", "other") else member
     return OWN_USE.format(member=member, lang=lang, readout=dict(recipe["readout"])).splitlines()
 
 
-def _origin(base: Mapping[str, Any], member: str) -> str:
+def _origin(base: Start, member: str) -> str:
     """Return what an encoder starts from: a base encoder, or a checkpoint of another run."""
     if "run" in base:
         return f"checkpoint `{base['checkpoint']}` of the run `{base['run']}`"
     return f"`{base['members'][member]}`"
 
 
-def _selection(recipe: Mapping[str, Any], run: Path, checkpoint: str) -> list[str]:
+def _selection(recipe: RunRecipe, run: Path, checkpoint: str) -> list[str]:
     """Return what a checkpoint was chosen by, which may be another evaluation's test data (MPCL)."""
     path = run / "selection.json"
     found = read_json(path)["best"].get(checkpoint) if path.is_file() else None
@@ -191,7 +192,7 @@ def model_index(name: str, files: Iterable[Path]) -> list[dict[str, Any]]:
 
 
 def model_card(
-    recipe: Mapping[str, Any], run: Path, checkpoint: str, member: str, lineage: Mapping[str, Any], examples: Mapping[str, Path],
+    recipe: RunRecipe, run: Path, checkpoint: str, member: str, lineage: Mapping[str, Any], examples: Mapping[str, Path],
     known: Known | None = None,
 ) -> str:  # fmt: skip
     """Return the card of one encoder.
@@ -242,7 +243,7 @@ def model_card(
     return f"---\n{_yaml(front)}---\n\n{text}\n"
 
 
-def write_cards(recipe: Mapping[str, Any], run: Path, lineage: Mapping[str, Any], examples: Mapping[str, Path]) -> None:
+def write_cards(recipe: RunRecipe, run: Path, lineage: Mapping[str, Any], examples: Mapping[str, Path]) -> None:
     """Write README.md into every member's folder of every checkpoint of a run."""
     for config in sorted(run.glob("*/*/config.json")):
         folder = config.parent

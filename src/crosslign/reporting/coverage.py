@@ -6,14 +6,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from crosslign.config.baselines import named_rows
 from crosslign.config.cells import column_facts, counted, resolve_table, system_of
 from crosslign.config.graph import Node
 from crosslign.config.project import Project
 from crosslign.config.uses import uses
-from crosslign.entries.papers import Table
+from crosslign.entries.papers import Column, Row, Table
 from crosslign.entries.resolved import ResolvedCell
 from crosslign.reporting.published import Figure, Published, read_published
 
@@ -65,7 +64,7 @@ class Coverage:
         count[1] += 1
 
 
-def _sources(project: Project, row: Mapping[str, Any], column: Mapping[str, Any]) -> set[str]:
+def _sources(project: Project, row: Row, column: Column) -> set[str]:
     """Return the sources of all data behind a cell: evaluation, training and what is counted."""
     nodes: list[Node] = []
     labels = [part for part in column.get("mean_of", []) if isinstance(part, str)]
@@ -93,7 +92,7 @@ def _marked(table: Table, row: int, column: str) -> bool:
     return False
 
 
-def _cells(project: Project, quick: Project, name: str) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any], str, str]]:
+def _cells(project: Project, quick: Project, name: str) -> Iterator[tuple[Row, Column, str, str]]:
     """Yield row, column, state and reason of each cell of a table."""
     table, entry = resolve_table(project, name), project.tables[name]
     reduced = resolve_table(quick, name)["cells"]
@@ -111,9 +110,7 @@ def _cells(project: Project, quick: Project, name: str) -> Iterator[tuple[Mappin
             yield row, column, *states[labels[at]]
 
 
-def _state(
-    project: Project, row: Mapping[str, Any], column: Mapping[str, Any], cell: ResolvedCell, reduced: ResolvedCell
-) -> tuple[str, str]:
+def _state(project: Project, row: Row, column: Column, cell: ResolvedCell, reduced: ResolvedCell) -> tuple[str, str]:
     if reason := _reason(cell):
         return DASH, reason
     unproved = sorted(name for name in _sources(project, row, column) if "evidence" not in project.sources[name])

@@ -8,8 +8,8 @@ import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from crosslign.entries.papers import Column, Row
 from crosslign.entries.resolved import ResolvedTable
 from crosslign.errors import InputError
 from crosslign.files.text import read_csv
@@ -82,7 +82,7 @@ class Published:
             for key in ((heading, label, model), (heading, model), (model,)):
                 self._figures[key] = {**values, **self._figures.get(key, {})}
 
-    def at(self, row: Mapping[str, Any], column: Mapping[str, Any]) -> Figure:
+    def at(self, row: Row, column: Column) -> Figure:
         """Return what was printed for a row and a column of a table's entry; `NOTHING` where nothing was.
 
         Args:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
+from crosslign.entries.catalog import Readout
 from crosslign.examples import Teach, build
 from crosslign.jobs.job import Job
 from crosslign.stages import STAGES
@@ -22,7 +21,7 @@ def build_examples(job: Job) -> None:
         counts.update(build.build_examples(name, entry, corpora, evaluations, others, out["rows"], limit, teach))
 
 
-def teacher_of(folder: Path, readout: Mapping[str, Any]) -> Teach:
+def teacher_of(folder: Path, readout: Readout) -> Teach:
     """Return the function that gives a prepared encoder's vectors."""
     from crosslign.encoders.encode import encode
     from crosslign.encoders.model import Model

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from crosslign.config.entry_keys import KERNELS
 from crosslign.encoders.matrices import embed_texts
 from crosslign.encoders.model import Model
 from crosslign.encoders.whitening import fit, occurrences, whiten
+from crosslign.entries.catalog import Readout
 from crosslign.files.lineage import checksum, lineage_path, read_lineage, sidecar_if_there
 from crosslign.jobs.job import Job
 from crosslign.objectives.contract import Part
@@ -25,9 +26,10 @@ def embed(job: Job) -> None:
     collapsed = collapse_mark(Path(job.inputs["encoder"]), recipe["checkpoint"])
     checkpoint = next(iter(members.values())).parent
     head = _head(recipe["head"], checkpoint) if recipe.get("head") else None
-    entry, whitening = dict(recipe["readout_entry"]), recipe["readout_entry"].get("whitening")
+    entry: Readout = recipe["readout_entry"]
+    whitening = entry.get("whitening")
     if whitening:
-        entry = {**{key: value for key, value in entry.items() if key != "whitening"}, "normalise": False}
+        entry = cast(Readout, {**{key: value for key, value in entry.items() if key != "whitening"}, "normalise": False})
     with job.publish("embeddings") as (out, counts):
         matrix = out["matrix"].with_name("raw.npy") if whitening else out["matrix"]
         made_of = [read_lineage(job.inputs[name])["artefact"]["sha256"] for name in ("texts", "encoder")]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from crosslign.config.entry_keys import KERNELS, PACE
 from crosslign.config.resolve import put
+from crosslign.entries.resolved import RunRecipe
 from crosslign.files.text import read_json
 from crosslign.jobs.job import DERIVED, Job
 from crosslign.reporting.card import write_cards
@@ -20,8 +21,8 @@ from crosslign.training.run import train_run
 def train_system(job: Job) -> None:
     """Train one run, or go on where a stopped one left off; one of a tuned system with the values that were chosen."""
     chosen = read_json(job.inputs["choice"])["chosen"] if "choice" in job.inputs else {}
-    recipe = put(job.params["recipe"], chosen)
-    paced = {**recipe, "train": {**recipe["train"], **{key: job.resources[key] for key in (*PACE, KERNELS)}}}
+    recipe = cast(RunRecipe, put(job.params["recipe"], chosen))
+    paced = cast(RunRecipe, {**recipe, "train": {**recipe["train"], **{key: job.resources[key] for key in (*PACE, KERNELS)}}})
     base = {name: Path(folder) for name, folder in job.params["members"].items()}
     examples, tokenised, sets = job.inputs["examples"], job.inputs[DERIVED], job.inputs.get("selection", {})
     checkpoints, context = Path(job.params["checkpoints"]), {"version": job.lineage.version}

@@ -9,12 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 
 from crosslign.corpora.evaluation import Evaluation
+from crosslign.entries.catalog import Task
 from crosslign.errors import InputError
 from crosslign.files import read_json, write_json, write_rows
 from crosslign.files.rows import SCHEMAS
@@ -121,15 +122,15 @@ def _identity(record: Record | Measure) -> tuple[str, str, str, str]:
     return record.subset, record.metric, record.direction, record.protocol
 
 
-def without_intervals(task: Mapping[str, Any]) -> dict[str, Any]:
+def without_intervals(task: Task) -> Task:
     """Return a task's entry for those who want values alone: to resample the items can take longer than to encode them."""
     has = "resamples" in signature(SCORERS.get(task["scorer"])).parameters
-    return {**task, "resamples": 0} if has else dict(task)
+    return cast(Task, {**task, "resamples": 0}) if has else task
 
 
 def score_with_resamples(
     name: str,
-    task: Mapping[str, Any],
+    task: Task,
     outputs: Mapping[str, np.ndarray],
     corpora: Mapping[str, Evaluation],
     collapsed: str = "",
@@ -175,7 +176,7 @@ def score_with_resamples(
 
 def score(
     name: str,
-    task: Mapping[str, Any],
+    task: Task,
     outputs: Mapping[str, np.ndarray],
     corpora: Mapping[str, Evaluation],
     machine: Machine = ONE_THREAD,
@@ -234,7 +235,7 @@ def read_scores(path: Path) -> tuple[dict[str, Any], list[Record]]:
 
 def score_run(
     name: str,
-    task: Mapping[str, Any],
+    task: Task,
     matrices: Mapping[str, Path],
     files: Mapping[str, Mapping[str, Path]],
     out: Path,

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from crosslign.config.signatures import IMPLEMENTATIONS
 from crosslign.corpora.evaluation import Evaluation
+from crosslign.entries.catalog import Task
 from crosslign.tasks.data import members
 
 Subsets = frozenset[str]
 
 
-def deciding_subsets(task: Mapping[str, Any], subsets: Iterable[str], asked: Iterable[str | None]) -> Subsets:
+def deciding_subsets(task: Task, subsets: Iterable[str], asked: Iterable[str | None]) -> Subsets:
     """Return the subsets that the asked scores of a task are made of, and one for its main score.
 
     Example: of Tatoeba's 112 languages the 36 of the average `tatoeba36`, where a training selects by that average alone.

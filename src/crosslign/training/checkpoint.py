@@ -20,6 +20,9 @@ from torch import Tensor, nn
 from crosslign.config.entry_keys import CHECKPOINT_MINUTES, TRAIN_DEFAULTS, completed, without_pace
 from crosslign.config.versions import raised
 from crosslign.encoders.model import Model
+from crosslign.entries.catalog import Readout
+from crosslign.entries.papers import Train
+from crosslign.entries.resolved import RunRecipe
 from crosslign.errors import InputError
 from crosslign.files import atomic_folder, sha256_file, sha256_text, write_text
 from crosslign.files.surroundings import versions
@@ -73,7 +76,7 @@ def checksum_of(*modules: nn.Module) -> str:
 
 
 def checkpoint_key(
-    recipe: Mapping[str, Any], examples: Mapping[str, str], model: Model, parts: Mapping[str, Part], accelerator: Any, version: str
+    recipe: RunRecipe, examples: Mapping[str, str], model: Model, parts: Mapping[str, Part], accelerator: Any, version: str
 ) -> dict[str, Any]:
     """Return what a checkpoint must share with a run that goes on from it.
 
@@ -85,9 +88,9 @@ def checkpoint_key(
         accelerator: of `accelerate`.
         version: versions of what trains, in words.
     """
-    recipe = {**recipe, "train": without_pace(recipe["train"])}
+    lasting = {**recipe, "train": without_pace(recipe["train"])}
     return {
-        "recipe": json.loads(json.dumps(recipe, default=str)),
+        "recipe": json.loads(json.dumps(lasting, default=str)),
         "seed": recipe["seed"],
         "examples": dict(sorted(examples.items())),
         "base": checksum_of(model, *(parts[name] for name in sorted(parts))),
@@ -116,7 +119,7 @@ class Pace:
         train: of the recipe, its `checkpoint_minutes` and `checkpoint_every` (none, or 0, for no such bound).
     """
 
-    def __init__(self, train: Mapping[str, Any]) -> None:
+    def __init__(self, train: Train) -> None:
         self._seconds = 60.0 * float(train.get("checkpoint_minutes") or CHECKPOINT_MINUTES)
         self._every = int(train.get("checkpoint_every") or 0)
         self.saved()
@@ -279,7 +282,7 @@ class Checkpoints:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def write_system(folder: Path, model: Model, parts: Mapping[str, Part], readout: Mapping[str, Any]) -> None:
+def write_system(folder: Path, model: Model, parts: Mapping[str, Part], readout: Readout) -> None:
     """Write one named checkpoint of a run: a folder per member, and `parts.safetensors` of what is of use after training."""
     folder.mkdir(parents=True, exist_ok=True)
     model.save(folder, readout)

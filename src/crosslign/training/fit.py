@@ -17,6 +17,8 @@ from torch import Tensor
 from crosslign.config.entry_keys import KERNELS
 from crosslign.devices import Fetched, numbers_on
 from crosslign.encoders.model import Model
+from crosslign.entries.papers import Train
+from crosslign.entries.resolved import RunRecipe
 from crosslign.errors import InputError, ResourceError, StoppedError
 from crosslign.files import atomic_folder
 from crosslign.memory import free_memory, is_out_of_memory
@@ -49,7 +51,7 @@ class _Run:
 
     def __init__(
         self,
-        recipe: Mapping[str, Any],
+        recipe: RunRecipe,
         examples: Mapping[str, Path],
         model: Model,
         parts: Mapping[str, Part],
@@ -69,7 +71,7 @@ class _Run:
             module.to(self.accelerator.device).train()
         order = self.streams[0].order
         pooling, layer, prefix = readout["pooling"], readout.get("layer", -1), readout.get("prefix", "")
-        kernels = train.get(KERNELS, "off")
+        kernels = str(train.get(KERNELS, "off"))
         settings = Settings(self.accelerator, recipe["seed"], pooling, layer, train["max_length"], prefix, self.precision, kernels)
         self.stepper = Stepper(model, parts, self.streams, settings)
         self.steps = self._length(train)
@@ -95,7 +97,7 @@ class _Run:
         if self.done == 0 and train.get("auto_micro_batch"):
             self.save()  # what a batch that does not fit goes back to
 
-    def _length(self, train: Mapping[str, Any]) -> int:
+    def _length(self, train: Train) -> int:
         """Return the steps of the run: those that come nearest to its budget, where it has one."""
         if "budget" in train:
             return steps_within(train["budget"], lambda step: self.stepper.cost(step).flops, self.recipe["system"])
@@ -323,7 +325,7 @@ class _Run:
 
 
 def fit(
-    recipe: Mapping[str, Any],
+    recipe: RunRecipe,
     examples: Mapping[str, Path],
     model: Model,
     parts: Mapping[str, Part],

@@ -14,6 +14,8 @@ from torch import Tensor, nn
 
 from crosslign.devices import APPLE, distinct_rows, sent, wide
 from crosslign.encoders.model import Model
+from crosslign.entries.papers import Train
+from crosslign.entries.resolved import RunRecipe
 from crosslign.errors import InputError
 from crosslign.objectives.contract import Part
 
@@ -42,7 +44,7 @@ def multiplier(schedule: str, step: int, steps: int, warmup: int = 0, final_shar
     raise ValueError(f"schedule {schedule!r} is none of {SCHEDULES}")
 
 
-def warmup_of(train: Mapping[str, Any], steps: int) -> int:
+def warmup_of(train: Train, steps: int) -> int:
     """Return the steps of warm-up of a run of so many steps: `warmup_share` of them, rounded up, or `warmup_steps`."""
     share = train.get("warmup_share")
     return ceil(round(share * steps, 6)) if share is not None else int(train.get("warmup_steps", 0))
@@ -232,7 +234,7 @@ class Optimiser:
         steps: steps of the run.
     """
 
-    def __init__(self, recipe: Mapping[str, Any], model: Model, parts: Mapping[str, Part], steps: int) -> None:
+    def __init__(self, recipe: RunRecipe, model: Model, parts: Mapping[str, Part], steps: int) -> None:
         train = recipe["train"]
         self._schedule, self._warmup, self._steps = train["schedule"], warmup_of(train, steps), steps
         self._final_share: float = train.get("final_share", 0.0)
@@ -241,7 +243,7 @@ class Optimiser:
         groups = _groups(model, self.peak, decay, decayed)
         self._clips: list[tuple[float | None, list[Tensor]]] = [(train.get("clip"), [p for g in groups for p in g["params"]])]
         for name, part in parts.items():
-            options = recipe["parts"].get(name, {})
+            options: Mapping[str, Any] = recipe["parts"].get(name, {})
             own = _groups(part, options.get("learning_rate", self.peak), decay, decayed)
             groups += own
             parameters = [p for group in own for p in group["params"]]
@@ -250,8 +252,8 @@ class Optimiser:
             else:
                 self._clips[0][1].extend(parameters)
         self._parameters = [p for group in groups for p in group["params"]]
-        betas = tuple(train.get("betas", (0.9, 0.999)))
-        self.adamw = torch.optim.AdamW(groups, lr=self.peak, betas=betas, eps=train.get("epsilon", 1e-8), fused=True)
+        first, second = train.get("betas", (0.9, 0.999))
+        self.adamw = torch.optim.AdamW(groups, lr=self.peak, betas=(first, second), eps=train.get("epsilon", 1e-8), fused=True)
         self._rows = RowUpdates(self.adamw)
 
     def _factor(self, step: int) -> float:

@@ -14,6 +14,9 @@ from crosslign.corpora.evaluation import Evaluation
 from crosslign.encoders.dropout import set_dropout
 from crosslign.encoders.encode import Matrix, apply_head, encode, text_columns
 from crosslign.encoders.model import Model
+from crosslign.entries.catalog import Readout, Task
+from crosslign.entries.papers import DevEvaluation
+from crosslign.entries.resolved import RunRecipe
 from crosslign.errors import InputError
 from crosslign.objectives.contract import Part
 from crosslign.tasks.data import Machine
@@ -28,7 +31,7 @@ Files = Mapping[str, Mapping[str, Path]]
 SELECT_FIELDS = ("subset", "metric", "protocol", "direction")
 
 
-def pick_score(records: Sequence[Record], name: str, select: Mapping[str, Any]) -> float | None:
+def pick_score(records: Sequence[Record], name: str, select: DevEvaluation) -> float | None:
     """Return the value that a selection goes by; None where it is undefined.
 
     Args:
@@ -39,7 +42,7 @@ def pick_score(records: Sequence[Record], name: str, select: Mapping[str, Any]) 
     Raises:
         InputError: no record fits.
     """
-    wanted = {field: select[field] for field in SELECT_FIELDS if field in select}
+    wanted = {field: value for field, value in select.items() if field in SELECT_FIELDS}
     found = [r for r in records if all(getattr(r, field) == value for field, value in wanted.items())]
     if not found:
         known = sorted({tuple(getattr(r, field) for field in SELECT_FIELDS) for r in records})
@@ -50,7 +53,7 @@ def pick_score(records: Sequence[Record], name: str, select: Mapping[str, Any]) 
 
 
 def _deciding(
-    evaluations: Mapping[str, Evaluation], select: Mapping[str, Mapping[str, Any]], tasks: Mapping[str, Mapping[str, Any]]
+    evaluations: Mapping[str, Evaluation], select: Mapping[str, DevEvaluation], tasks: Mapping[str, Task]
 ) -> dict[str, Evaluation]:
     """Return what the selections decide by of each evaluation corpus: a corpus that several tasks read keeps what one of them needs."""
     needed: dict[str, Subsets] = {corpus: frozenset() for corpus in evaluations}
@@ -63,9 +66,7 @@ def _deciding(
     return {corpus: cut(evaluation, needed[corpus]) for corpus, evaluation in evaluations.items()}
 
 
-def dev_scores(
-    recipe: Mapping[str, Any], files: Files, tasks: Mapping[str, Mapping[str, Any]], parts: Mapping[str, Part] | None = None
-) -> DevScores | None:
+def dev_scores(recipe: RunRecipe, files: Files, tasks: Mapping[str, Task], parts: Mapping[str, Part] | None = None) -> DevScores | None:
     """Return what scores a model for every selection of the recipe, with the ordinary scorers.
 
     Args:
@@ -89,7 +90,7 @@ def dev_scores(
 
     wanted = {
         name: {
-            role: (corpus, tasks[name]["output"], dict(readouts.get(name, {}).get(role, recipe["readout"])))
+            role: (corpus, tasks[name]["output"], readouts.get(name, {}).get(role, recipe["readout"]))
             for role, corpus in tasks[name]["texts"].items()
         }
         for name in names
@@ -97,7 +98,7 @@ def dev_scores(
     return DevScores(recipe, evaluations, tasks, wanted, parts or {})
 
 
-Read = tuple[str, str, dict[str, Any]]
+Read = tuple[str, str, Readout]
 """What is read of a model: an evaluation corpus, as `vectors` or `logits`, by a readout."""
 
 
@@ -112,9 +113,9 @@ class DevScores:
 
     def __init__(
         self,
-        recipe: Mapping[str, Any],
+        recipe: RunRecipe,
         evaluations: Mapping[str, Evaluation],
-        tasks: Mapping[str, Mapping[str, Any]],
+        tasks: Mapping[str, Task],
         wanted: Mapping[str, Mapping[str, Read]],
         parts: Mapping[str, Part],
     ) -> None:
@@ -128,7 +129,7 @@ class DevScores:
         """Return what is read of each corpus, float32 [n, d]: of its texts every `ranks`-th, from number `rank` on."""
         return [self._read(model, *read, rank, ranks) for read in self._reads]
 
-    def _read(self, model: Model, corpus: str, output: str, readout: dict[str, Any], rank: int, ranks: int) -> Matrix:
+    def _read(self, model: Model, corpus: str, output: str, readout: Readout, rank: int, ranks: int) -> Matrix:
         every = self._evaluations[corpus].texts
         _, texts, langs, pairs = text_columns(every.take(np.arange(rank, len(every), ranks)), corpus)
         if model.device.type == "cuda" and readout["precision"] == "fp32":
@@ -150,11 +151,11 @@ class DevScores:
 
 
 def train_run(
-    recipe: Mapping[str, Any],
+    recipe: RunRecipe,
     examples: Mapping[str, Path],
     base: Mapping[str, Path],
     files: Files,
-    tasks: Mapping[str, Mapping[str, Any]],
+    tasks: Mapping[str, Task],
     out: Path,
     checkpoints: Path,
     context: Mapping[str, Any],

@@ -15,6 +15,8 @@ import torch
 
 from crosslign.encoders.encode import Matrix
 from crosslign.encoders.model import Model
+from crosslign.entries.catalog import Readout
+from crosslign.entries.papers import DevEvaluation
 from crosslign.errors import InputError
 from crosslign.files import atomic_folder, sha256_folder, write_json
 from crosslign.objectives.contract import Part
@@ -52,10 +54,10 @@ class Selection:
 
     def __init__(
         self,
-        select: Mapping[str, Mapping[str, Any]],
+        select: Mapping[str, DevEvaluation],
         dev: Dev | None,
         folder: Path,
-        readout: Mapping[str, Any],
+        readout: Readout,
         epoch: int,
         accelerator: Any,
     ) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.encoders.model import MAIN, Model
+from crosslign.entries.resolved import RunRecipe
 from crosslign.errors import InputError
 from crosslign.objectives import OBJECTIVES
 from crosslign.objectives.contract import Objective, Part
@@ -70,7 +71,7 @@ def _check_shape(term: Term, columns: Sequence[str], examples: str, where: str) 
         raise InputError(f"the examples {examples!r} do not fit the term {term.name}", where=where, why=why, do=do)
 
 
-def open_streams(recipe: Mapping[str, Any], examples: Mapping[str, Path], model: Model) -> list[Stream]:
+def open_streams(recipe: RunRecipe, examples: Mapping[str, Path], model: Model) -> list[Stream]:
     """Build the recipe's terms and open their training sets; the first term's comes first.
 
     Args:
@@ -104,7 +105,7 @@ def open_streams(recipe: Mapping[str, Any], examples: Mapping[str, Path], model:
     return streams
 
 
-def build_parts(recipe: Mapping[str, Any], model: Model, base: Path | None = None) -> dict[str, Part]:
+def build_parts(recipe: RunRecipe, model: Model, base: Path | None = None) -> dict[str, Part]:
     """Build the recipe's parts and attach them to the model.
 
     Args:
@@ -128,10 +129,11 @@ def build_parts(recipe: Mapping[str, Any], model: Model, base: Path | None = Non
     return parts
 
 
-def _check_widths(recipe: Mapping[str, Any], model: Model, parts: Mapping[str, Part]) -> None:
+def _check_widths(recipe: RunRecipe, model: Model, parts: Mapping[str, Part]) -> None:
     """Refuse a part under vectors of another length than the encoder's states: parts that hold a matrix are made for those."""
     sized = {name for name, part in parts.items() if any(tensor.ndim > 1 for tensor in part.state_dict().values())}
-    for entry in recipe["terms"]:
+    terms: Sequence[Mapping[str, Any]] = recipe["terms"]
+    for entry in terms:
         pooling = entry.get("pooling") or recipe["readout"]["pooling"]
         named = [value for value in entry.values() if isinstance(value, str) and value in sized]
         if named and model.width(pooling) != model.dimension:

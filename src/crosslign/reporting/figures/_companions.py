@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+
+from crosslign.entries.papers import Figure
 
 Measure = Callable[[np.ndarray, Sequence[str], Sequence[str]], float]
 """From vectors, float64 [n, d], with the language and the group of each, to a number."""
@@ -65,9 +66,7 @@ COMPANIONS: Mapping[str, Companion] = {
 """By the name that a figure's `companion` has."""
 
 
-def companion_of(
-    entry: Mapping[str, Any], vectors: np.ndarray, langs: Sequence[str], groups: Sequence[str]
-) -> tuple[dict[str, float], str]:
+def companion_of(entry: Figure, vectors: np.ndarray, langs: Sequence[str], groups: Sequence[str]) -> tuple[dict[str, float], str]:
     """Return the number that a figure asks for, by its name, and the line of a panel's title that says it; nothing where none is asked.
 
     Args:

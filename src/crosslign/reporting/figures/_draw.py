@@ -7,6 +7,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
+from crosslign.entries.papers import Figure
 from crosslign.reporting.figures import FIGURES
 from crosslign.reporting.layout import scaled_title
 
@@ -14,7 +15,7 @@ WIDTH = 60
 """Characters of a line below a title, which the narrowest figure has room for."""
 
 
-def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, Path]) -> None:
+def draw(entry: Figure, inputs: Mapping[str, Any], out: Mapping[str, Path]) -> None:
     """Draw one figure; its title says of a reduced scale and of synthetic data that it is one, and which systems are left out and why.
 
     Where none is left, nothing else is shown.
@@ -36,7 +37,7 @@ def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, 
     if sum(map(len, absent.values())) < len(inputs["panels"]):
         FIGURES.get(entry["kind"])(shown, {**inputs, "panels": left}, out)
     else:
-        _draw_nothing(shown["title"], absent, out)
+        _draw_nothing(str(shown["title"]), absent, out)
 
 
 def _reason(panel: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
+from crosslign.entries.papers import Figure
 from crosslign.reporting.figures import FIGURES
 from crosslign.reporting.figures._style import PALETTE, save, subplots
 from crosslign.reporting.values import Cell, fill_cell
@@ -94,7 +95,7 @@ def _placed(panels: Sequence[Mapping[str, Any]], places: Sequence[str], number: 
     return [{"label": label, "cells": [cells.get((label, place), {}) for place in order]} for label in labels]
 
 
-def _blocks(entry: Mapping[str, Any], panels: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[Block]:
+def _blocks(entry: Figure, panels: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[Block]:
     """Return what stands on each axis: an evaluation where systems have places, else the systems of one base."""
     if places := entry.get("places"):
         return [Block(_placed(panels, places, number), list(dict.fromkeys(places)), name) for number, name in enumerate(names)]
@@ -102,7 +103,7 @@ def _blocks(entry: Mapping[str, Any], panels: Sequence[Mapping[str, Any]], names
 
 
 @FIGURES.register(version=1)
-def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, Path]) -> None:
+def draw(entry: Figure, inputs: Mapping[str, Any], out: Mapping[str, Path]) -> None:
     """Draw the bars; systems that are set against one base share an axis, and so do all of an evaluation where they have places.
 
     Args:

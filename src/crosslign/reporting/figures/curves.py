@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from crosslign.entries.papers import Figure
 from crosslign.files import read_json_lines
 from crosslign.reporting.figures import FIGURES
 from crosslign.reporting.figures._style import PALETTE, save, subplots
@@ -47,7 +48,7 @@ def _width(panels: int) -> int:
 
 
 @FIGURES.register(version=2)
-def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, Path]) -> None:
+def draw(entry: Figure, inputs: Mapping[str, Any], out: Mapping[str, Path]) -> None:
     """Draw one column of panels a run: loss (thin: each step, bold: running mean) over learning rate.
 
     Args:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from crosslign.entries.papers import Figure
 from crosslign.reporting.figures import FIGURES
 from crosslign.reporting.figures._companions import companion_of
 from crosslign.reporting.figures._style import save, subplots
@@ -29,7 +30,7 @@ def stacked(matrix: str, rows: np.ndarray, languages: int) -> np.ndarray:
 
 
 @FIGURES.register(version=1)
-def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, Path]) -> None:
+def draw(entry: Figure, inputs: Mapping[str, Any], out: Mapping[str, Path]) -> None:
     """Draw the mean cosine of translations for each pair of languages, and write the cosine of every single pair.
 
     Args:

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from crosslign.entries.papers import Figure
 from crosslign.reporting.figures import FIGURES
 from crosslign.reporting.figures._style import PALETTE, save, subplots
 from crosslign.reporting.values import fill_cell, mean_cell
 
 
 @FIGURES.register(version=1)
-def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, Path]) -> None:
+def draw(entry: Figure, inputs: Mapping[str, Any], out: Mapping[str, Path]) -> None:
     """Draw the mean of the evaluations at each system's place; a system without a value leaves a gap.
 
     Args:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from crosslign.entries.papers import Figure
 from crosslign.errors import InputError
 from crosslign.files import read_rows
 from crosslign.reporting.figures import FIGURES
@@ -21,7 +22,7 @@ WIDTH = 88
 
 
 @FIGURES.register(version=1)
-def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, Path]) -> None:
+def draw(entry: Figure, inputs: Mapping[str, Any], out: Mapping[str, Path]) -> None:
     """Write the nearest sentences of each query, with their cosines to three decimals.
 
     Args:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from crosslign.entries.papers import Figure
 from crosslign.files import read_rows
 from crosslign.reporting.figures import FIGURES
 from crosslign.reporting.figures._style import PALETTE, save, subplots
@@ -29,7 +30,7 @@ def _pairs(names: Sequence[str]) -> list[tuple[int, int]]:
 
 
 @FIGURES.register(version=1)
-def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, Path]) -> None:
+def draw(entry: Figure, inputs: Mapping[str, Any], out: Mapping[str, Path]) -> None:
     """Draw a point for each system and pair of languages; pairs without English have red names and come last.
 
     Args:

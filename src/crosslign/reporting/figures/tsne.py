@@ -12,6 +12,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patheffects import withStroke
 
+from crosslign.entries.papers import Figure
 from crosslign.errors import InputError
 from crosslign.files import read_rows
 from crosslign.reporting.figures import FIGURES
@@ -139,7 +140,7 @@ def marked_of(groups: Sequence[str], places: Sequence[int] | None) -> list[str]:
 
 
 @FIGURES.register(version=1)
-def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, Path]) -> None:
+def draw(entry: Figure, inputs: Mapping[str, Any], out: Mapping[str, Path]) -> None:
     """Draw a column of panels a system, from the same points: one that marks a few groups, or one for each aspect.
 
     Args:
@@ -151,7 +152,7 @@ def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, 
     """
     rows, langs, groups = parallel_rows(inputs["texts"], inputs["items"], entry.get("groups", 60), entry.get("split"))
     colours, marked = colours_of(sorted(set(langs))), marked_of(list(dict.fromkeys(groups)), entry.get("marked"))
-    aspects = {name: ASPECTS[name] for name in entry.get("aspects", [])} or {"": draw_marked}
+    aspects = {str(name): ASPECTS[name] for name in entry.get("aspects", [])} or {"": draw_marked}
     side = 4.6 if len(aspects) == 1 else 3.6
     size = (side * len(inputs["panels"]) + 0.6, side * len(aspects) + 0.2)
     figure, axes = subplots(len(aspects), len(inputs["panels"]), figsize=size, squeeze=False)
