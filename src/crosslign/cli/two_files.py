@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from crosslign.config.mining import (
     calibration_recipe,
@@ -31,6 +31,7 @@ from crosslign.config.mining import (
     vectors_recipe,
 )
 from crosslign.config.project import Project
+from crosslign.entries.papers import Settings
 from crosslign.errors import CrosslignError, InputError
 from crosslign.files.atomic import require_writable
 from crosslign.files.lineage import sidecar_of
@@ -89,7 +90,7 @@ def mine_files(project: Project, entry: Mapping[str, Any], outputs: Mapping[str,
     Raises:
         CrosslignError: an unknown encoder, a file that cannot be read, no network for the download, no room; says why.
     """
-    project = replace(project, settings={**project.settings, "mine": {NAME: entry}})
+    project = replace(project, settings=cast(Settings, {**project.settings, "mine": {NAME: entry}}))
     with _named_as_given():
         recipe = mine_recipe(project, NAME)
     if recipe["system"] not in project.encoders:

@@ -14,8 +14,10 @@ from crosslign.config.reference import resolved
 from crosslign.config.schema import schemas_by_name
 
 TYPES: Mapping[str, str] = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
-MODULES: Mapping[str, tuple[str, ...]] = {"catalog": ("common", "corpora", "encoders", "tasks"), "papers": ("paper", "config")}
+MODULES: Mapping[str, tuple[str, ...]] = {"catalog": ("common", "corpora", "encoders", "tasks", "scale"), "papers": ("paper", "config")}
 """Modules of `crosslign.entries`, and the schemas that each is written from."""
+WHOLE: Mapping[str, str] = {"config": "Settings", "scale": "Scale"}
+"""Types of whole files."""
 LONGEST = 8
 """Values that a type lists; of a choice of more it says no more than their type."""
 HEAD = '''"""Entries of the configuration as files have them, written by `python -m crosslign.config.entry_types {name}`; do not edit.
@@ -79,6 +81,8 @@ def entry_types(name: str) -> str:
         schema = writer.schemas[file]
         for defined in [*schema.get("$defs", {}).values(), *schema.get("properties", {}).values()]:
             writer.type_of(defined, file)
+        if file in WHOLE:
+            writer.entry(WHOLE[file], schema, file)
     return "\n\n".join([HEAD.format(name=name), *writer.written.values()])
 
 

@@ -236,7 +236,11 @@ def teachers(project: Project, examples: str) -> list[str]:
 
 def examples_recipe(project: Project, examples: str) -> dict[str, Any]:
     """Return the recipe of building a training set; a teacher gives its vectors in fp32, as long as they come."""
-    recipe = {"examples": examples, "entry": project.examples[examples], "limit": project.scale["limits"].get("example_rows")}
+    recipe: dict[str, Any] = {
+        "examples": examples,
+        "entry": project.examples[examples],
+        "limit": project.scale["limits"].get("example_rows"),
+    }
     for encoder in teachers(project, examples):
         recipe["readout"] = {**readout_entry(project, project.encoders[encoder]["readout"]), "normalise": False, "precision": "fp32"}
     return recipe

@@ -6,7 +6,7 @@ import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from crosslign.config import options
 from crosslign.config.asked import check_asked
@@ -31,6 +31,7 @@ from crosslign.config.templates import expand
 from crosslign.config.trial_checks import check_tuning
 from crosslign.config.trials import with_trials
 from crosslign.config.yaml_files import YamlFile
+from crosslign.entries.papers import Settings
 from crosslign.errors import InputError
 from crosslign.files.home import with_home
 from crosslign.paths import Paths
@@ -214,7 +215,7 @@ def load_project(root: Path, given: Mapping[str, Any] | None = None, *, checks: 
     entries = {name: without_models(entry, sources) for name, entry in entries.items()} if stand_in else entries
     project = Project(
         root=loader.root,
-        settings=settings,
+        settings=cast(Settings, settings),
         scale=scale,
         sources=sources,
         corpora=entries,

@@ -8,8 +8,8 @@ from functools import cached_property, wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from crosslign.entries.catalog import Corpus, Encoder, Readout, Source, Task
-from crosslign.entries.papers import Claim, Figure, Recipe, Table, TrainingSet, View
+from crosslign.entries.catalog import Corpus, Encoder, Readout, Scale, Source, Task
+from crosslign.entries.papers import Claim, Figure, Recipe, Settings, Table, TrainingSet, View
 from crosslign.paths import Paths
 
 Given = ParamSpec("Given")
@@ -86,8 +86,8 @@ class Project:
     """
 
     root: Path
-    settings: Mapping[str, Any]
-    scale: Mapping[str, Any]
+    settings: Settings
+    scale: Scale
     sources: Mapping[str, Source]
     corpora: Mapping[str, Corpus]
     encoders: Mapping[str, Encoder]
@@ -137,7 +137,8 @@ class Project:
     def kernels(self) -> str:
         """Whether trainings and encodings on a GPU use the project's own kernels: `off`, `auto` or `on`."""
         given = self.settings.get("kernels", "auto")
-        return str({False: "off", True: "on"}.get(given, given))  # what YAML 1.1, on the command line, makes of the bare words
+        bare = {False: "off", True: "on"}  # what YAML 1.1, on the command line, makes of the words
+        return given if isinstance(given, str) else bare[given]
 
     @property
     def stand_in(self) -> bool:

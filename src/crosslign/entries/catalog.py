@@ -161,3 +161,29 @@ class Task(TypedDict, total=False):
     prefixes: Mapping[str, str]
     normalise: bool
     footnote: str
+
+
+class Limits(TypedDict, total=False):
+    """Upper limits of the recipes' sizes."""
+
+    corpus_rows: int
+    example_rows: int
+    evaluation_items: int
+    steps: int
+    budget_share: float
+    batch: int
+    queue: int
+    every: int
+    seeds: int
+    checkpoint_every: int
+
+
+class Scale(TypedDict, total=False):
+    """A scale."""
+
+    encoders: Required[Mapping[str, str]]
+    limits: Required[Limits]
+    learning_rate: Required[float | None]
+    gpus: int
+    expected_seconds: Mapping[str, float]
+    sources: Required[Literal["real", "stand_in"]]

@@ -349,3 +349,30 @@ class Mining(TypedDict, total=False):
     shards: int
     threads: int
     licence: str
+
+
+class Keep(TypedDict, total=False):
+    """What to keep that is otherwise removed after use."""
+
+    embeddings: bool
+
+
+class Settings(TypedDict, total=False):
+    """Settings of a run, defaults included."""
+
+    scale: str
+    results: str
+    mirror: str | list[str]
+    seeds: list[int]
+    gpus: int
+    kernels: Literal["auto", "off", "on", True, False]
+    keep: Keep
+    max_runtime: int
+    max_cpus: int
+    max_mem_mb: int
+    papers: list[str]
+    plugins: list[str]
+    sizes: Mapping[str, str]
+    corpus_shards: Mapping[str, int]
+    targets: list[str]
+    mine: Mapping[str, Mining]
