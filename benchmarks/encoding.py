@@ -6,7 +6,8 @@ length); the fastest of its documented settings, batch sizes and weights in half
 vectors; the fastest that keeps 0.999 only, which says how the two compare in the same precision; and the loop of the papers' extraction
 scripts, transformers in float32 over batches of 128 in the order given, on a part of the sentences (`--loop`). Settings are chosen on a
 quarter of the sentences. All get the same folder, threads and sentences in random order; the model is loaded before the clock starts.
-Prints machine, versions, seed, medians in wall and in processor time, and as its last line `ratio: <default / ours>`.
+Prints machine, versions, seed, after each turn the medians so far in wall and in processor time, and as its last line
+`ratio: <default / ours>`.
 
 On a GPU settings are chosen by wall time, all processor cores may tokenise, larger batches are tried, every way has run at full size
 before it is timed, and there are 16,000 sentences. `--shape` takes an encoder with random weights and sentences of random words, which
@@ -28,7 +29,7 @@ import os
 import random
 import statistics
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -224,23 +225,21 @@ def measure(texts: list[str], folder: Path, options: argparse.Namespace) -> None
             gpu_memory()
             way(texts)
             print(f"{name}: {gpu_memory()}", flush=True)
-    medians = alternate(turns, texts, options.repeats)
-    mine = medians[f"ours, {precision}"]
+    mine, loop = f"ours, {precision}", {"papers' loop": papers_loop(folder, options.device), f"ours, {precision}": ours(precision)}
+    for medians in alternate(loop, texts[: options.loop], options.repeats, "papers' loop"):
+        beside(medians, mine)
+    for medians in alternate(turns, texts, options.repeats):
+        beside(medians, mine)
+        if precision != "fp32":
+            beside({name: medians[name] for name in ("ours, fp32", "default")}, "ours, fp32")
+        print(f"ratio: {medians['default'][0] / medians[mine][0]:.2f}", flush=True)
+
+
+def beside(medians: dict[str, tuple[float, float]], mine: str) -> None:
+    """Print how one of ours compares with all that are not."""
     for name, theirs in medians.items():
         if not name.startswith("ours"):
-            print(f"ours, {precision}, beside {name}: {theirs[0] / mine[0]:.2f} wall, {theirs[1] / mine[1]:.2f} processor time")
-    against_loop(papers_loop(folder, options.device), ours(precision), precision, texts[: options.loop], options.repeats)
-    if precision != "fp32":
-        single, theirs = medians["ours, fp32"], medians["default"]
-        print(f"ours, fp32, beside default: {theirs[0] / single[0]:.2f} wall, {theirs[1] / single[1]:.2f} processor time")
-    print(f"ratio: {medians['default'][0] / mine[0]:.2f}")
-
-
-def against_loop(loop: Encode, own: Encode, precision: str, texts: list[str], repeats: int) -> None:
-    """Print how ours compares with the loop of the papers' scripts, timed in turns on fewer sentences."""
-    medians = alternate({"papers' loop": loop, f"ours, {precision}": own}, texts, repeats, "papers' loop")
-    theirs, mine = medians.values()
-    print(f"ours, {precision}, beside the papers' loop: {theirs[0] / mine[0]:.2f} wall, {theirs[1] / mine[1]:.2f} processor time")
+            print(f"{mine}, beside {name}: {theirs[0] / medians[mine][0]:.2f} wall, {theirs[1] / medians[mine][1]:.2f} processor time")
 
 
 def describe(texts: list[str], options: argparse.Namespace) -> None:
@@ -252,22 +251,29 @@ def describe(texts: list[str], options: argparse.Namespace) -> None:
     print(f"seed {SEED}; {len(texts)} sentences, {words[0]} to {words[-1]} words, median {words[len(words) // 2]}")
 
 
-def alternate(turns: dict[str, Encode], texts: list[str], repeats: int, reference: str = "default") -> dict[str, tuple[float, float]]:
-    """Return medians of wall and processor seconds of ways that take turns; refuse vectors of ours that differ from the reference's."""
+def alternate(
+    turns: dict[str, Encode], texts: list[str], repeats: int, reference: str = "default"
+) -> Iterator[dict[str, tuple[float, float]]]:
+    """Let ways take turns; after each full turn print and yield their medians so far, wall and processor seconds.
+
+    Raises:
+        SystemExit: vectors of ours differ from the reference's.
+    """
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in turns}
-    vectors = {}
-    for _ in range(repeats):
+    for turn in range(repeats):
+        vectors, medians = {}, {}
         for name, way in turns.items():
             wall, processor, vectors[name] = timed_encoding(way, texts)
             taken[name].append((wall, processor))
-    for name in turns:
-        worst = worst_cosine(vectors[name], vectors[reference])
-        wall, processor = (statistics.median(column) for column in zip(*taken[name], strict=True))
-        speeds = f"{len(texts) / wall:.0f} sentences/s, {len(texts) / processor:.0f} per processor second"
-        print(f"{name}: {speeds}, lowest cosine to the {reference} {worst:.6f}", flush=True)
-        if name.startswith("ours") and worst < FLOOR:
-            raise SystemExit(f"vectors differ: {worst:.6f} is below {FLOOR}")
-    return {name: (statistics.median(r[0] for r in runs), statistics.median(r[1] for r in runs)) for name, runs in taken.items()}
+        print(f"turns beside the {reference}: {turn + 1} of {repeats}")
+        for name in turns:
+            worst = worst_cosine(vectors[name], vectors[reference])
+            wall, processor = medians[name] = tuple(statistics.median(column) for column in zip(*taken[name], strict=True))
+            speeds = f"{len(texts) / wall:.0f} sentences/s, {len(texts) / processor:.0f} per processor second"
+            print(f"{name}: {speeds}, lowest cosine to the {reference} {worst:.6f}", flush=True)
+            if name.startswith("ours") and worst < FLOOR:
+                raise SystemExit(f"vectors differ: {worst:.6f} is below {FLOOR}")
+        yield medians
 
 
 if __name__ == "__main__":

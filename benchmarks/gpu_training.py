@@ -5,8 +5,9 @@ over float32 weights, AdamW, dropout on, text tokenised before the clock starts.
 blocks, padded; `off, compiled`, these compiled block by block; `flash`, packed tokens, torch's flash attention, norms and GELU;
 `attention`, our attention of short sentences in the place of flash attention; `attention, inductor`, its norms and GELU compiled by
 Inductor. Peers: sentence-transformers' trainer, padded under SDPA, and without padding under flash attention (`_flash.py`), with its
-cached loss where a batch goes in parts. At the setting `check` a small encoder's losses without dropout must agree for all ways. One
-process has all of ours, another the peers'; what fails is printed, and the others go on. Nothing is fetched.
+cached loss where a batch goes in parts. At the setting `check` a small encoder's losses without dropout must agree for all ways. Ours
+beside the best peer come first, at all settings, then the other ways. One process has ours, another the peers'; what fails is printed,
+and the others go on. Told to end by SIGTERM, it concludes from what was measured, and says what was not. Nothing is fetched.
 
     python benchmarks/gpu_training.py                              # all settings, some minutes
     python benchmarks/gpu_training.py --settings large512 --ways on "peer, unpadded"
@@ -48,8 +49,10 @@ SETTINGS: dict[str, dict[str, Any]] = {
 """Pairs of a batch, of a part, and steps; `check` is without dropout."""
 COLD = {"base64": 20, "large128": 12, "large512": 8, "large1024": 4, "check": 1}
 """Steps before those that count: they compile and fill caches."""
-OURS = ("on", "off", "attention", "attention, inductor", "flash", "off, compiled")
+ROUNDS = (("on", "peer, unpadded"), ("off", "peer, padded"), ("off, compiled",), ("attention", "flash", "attention, inductor"))
+"""Ways, the main figure first: each round goes through all settings before the next begins."""
 PEERS = ("peer, padded", "peer, unpadded")
+OURS = tuple(name for names in ROUNDS for name in names if name not in PEERS)
 PEAKS = {"A100": 312.0, "H100": 989.0, "H100 PCIe": 756.0, "H100 NVL": 835.0, "H200": 989.0, "H200 NVL": 835.0}
 """Dense bf16 peaks, TFLOP/s."""
 
@@ -165,15 +168,20 @@ def run(asked: list[tuple[str, str]], options: argparse.Namespace, path: str) ->
         environment = {**os.environ, "PYTHONPATH": path, "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
         at: tuple[str, str] | None = None
-        for line in process.stdout or ():
-            if not line.startswith('["'):
-                continue
-            what, name, setting, *found = json.loads(line)
-            at = (name, setting) if what == "start" else None
-            if what == "end":
-                asked = [pair for pair in asked if pair != (name, setting)]
-                yield name, setting, found[0]
-        if process.wait() and at:
+        try:
+            for line in process.stdout or ():
+                if not line.startswith('["'):
+                    continue
+                what, name, setting, *found = json.loads(line)
+                at = (name, setting) if what == "start" else None
+                if what == "end":
+                    asked = [pair for pair in asked if pair != (name, setting)]
+                    yield name, setting, found[0]
+            process.wait()
+        finally:
+            process.kill()  # asked to stop it would save its state first, beside what is measured next
+            process.wait()
+        if process.returncode and at:
             asked = [pair for pair in asked if pair != at]
             yield *at, {"error": f"the process ended with status {process.returncode}"}
         elif process.returncode:
@@ -198,8 +206,10 @@ def report(name: str, setting: str, found: dict[str, Any], peak: float) -> None:
 def check(found: dict[tuple[str, str], dict[str, Any]]) -> None:
     """Print how far losses without dropout lie apart; end where they differ."""
     checked = {name: np.array(one["losses"]) for (name, setting), one in found.items() if setting == "check" and "losses" in one}
-    apart = {name: float(np.abs(losses - checked["off"]).max()) for name, losses in checked.items() if "off" in checked}
-    print("without dropout, losses apart from off: " + ", ".join(f"{name} {value:.1e}" for name, value in apart.items()), flush=True)
+    reference = next((name for name in ("off", *PEERS) if name in checked), "")
+    apart = {name: float(np.abs(losses - checked[reference]).max()) for name, losses in checked.items() if reference}
+    listed = ", ".join(f"{name} {value:.1e}" for name, value in apart.items())
+    print(f"without dropout, losses apart from {reference}: {listed}" if reference else "no losses to compare with", flush=True)
     if worst := [name for name, value in apart.items() if not value <= TOLERANCE["bf16"]]:
         sys.exit(f"losses differ: {', '.join(worst)}")
 
@@ -230,15 +240,24 @@ def main() -> None:
         src = f"{ROOT / 'src'}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
         flash = f"{install(Path(temporary))}{os.pathsep}{src}"
         found: dict[tuple[str, str], dict[str, Any]] = {}
+        sides = [
+            ([(name, setting) for setting in settings for name in names if name in group and name in options.ways], path)
+            for names in ROUNDS
+            for group, path in ((OURS, src), (PEERS, flash))
+        ]
         signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended before all was measured"))  # what was measured is concluded from
         try:
-            for group, path in ((OURS, src), (PEERS, flash)):
-                asked = [(name, setting) for setting in settings for name in group if name in options.ways]
-                for name, setting, values in run(asked, options, path):
+            for group, path in sides:
+                for name, setting, values in run(group, options, path):
                     found[name, setting] = values
                     report(name, setting, values, peak)
         finally:
+            left = [f"{name} at {setting}" for group, _ in sides for name, setting in group if (name, setting) not in found]
+            if left:
+                print(f"not measured: {'; '.join(left)}")
             conclude(found, settings)
+        if left:
+            sys.exit("a process ended before its trainings began")
 
 
 def conclude(found: dict[tuple[str, str], dict[str, Any]], settings: list[str]) -> None:

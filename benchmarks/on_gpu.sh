@@ -3,14 +3,16 @@
 #
 #     sh benchmarks/on_gpu.sh [--part PART]... [REPORT]    # or `make gpu`; the report is gpu.txt unless another file is named
 #
-# PART is one of training, encoding, mining, tests, kernels, memcheck, row_updates, profile, mining_large, and may be given several times; without, all
-# take their turn. The call ends after LIMIT seconds (570): what then had no time is named at the end, with the options for another call.
-# All but mining_large took some fifteen minutes on an H100: two calls. SETTINGS holds options of benchmarks/gpu_training.py.
+# PART is one of training, encoding, mining, kernels, tests, memcheck, profile, row_updates, mining_large, and may be given several times.
+# The call ends after LIMIT seconds (570). Without --part the first seven share them, with fewer sentences and turns; a part that is asked
+# for is measured whole and has all the time that is left. A part whose time is up keeps what it has printed. What had no time, or too
+# little, is named at the end, with the options for another call. SETTINGS holds options of benchmarks/gpu_training.py.
 # Needs one CUDA device and a python3 (PYTHON names another) with torch, triton, transformers, accelerate, sentence-transformers, datasets,
-# annotated-types, httpx2, pyarrow, sentencepiece, xxhash, pytest and hypothesis. faiss is a peer where it is there. Nothing is fetched. TEXTS, a file
-# of sentences, and TOKENIZER, a folder of XLM-R's tokenizer, make the encoded sentences real. All of it is printed and stands in the
-# report: machine, driver, versions, seeds, figures; behind it the same as a page, to be pasted into docs/archive/measurements.md. A part
-# that fails or takes too long does not stop the others; the exit status is the number of such parts.
+# annotated-types, httpx2, pyarrow, sentencepiece, xxhash, pytest and hypothesis. faiss is a peer where it is there; memcheck needs CUDA's
+# compute-sanitizer. Nothing is fetched. TEXTS, a file of sentences, and TOKENIZER, a folder of XLM-R's tokenizer, make the encoded
+# sentences real. All of it is printed and stands in the report: machine, driver, versions, seeds, figures; behind it the same as a page,
+# to be pasted into docs/archive/measurements.md. A part that fails does not stop the others; the exit status is the number of such parts.
+# One that was asked for and whose time was up has failed.
 cd "$(dirname "$0")/.." || exit 1
 python=${PYTHON:-python3}
 parts=
@@ -23,23 +25,36 @@ work=$(mktemp -d)
 export PYTHONPATH="$PWD/src${PYTHONPATH:+:$PYTHONPATH}" PYTHONUNBUFFERED=1 HF_HUB_OFFLINE=1 TRANSFORMERS_VERBOSITY=error TMPDIR="$work"
 failed=0 left= started=$(date +%s)
 
-# Run a command of a part for so many seconds at most; print it, its output, its exit status and its time.
+if [ -n "$parts" ]; then
+    sentences=8000 repeats=2
+else
+    sentences=4000 repeats=1
+fi
+
+# Name a part for another call, once.
+later() {
+    case "$left " in *" --part $1 "*) ;; *) left="$left --part $1" ;; esac
+}
+
+# Run a command of a part for its share of seconds, or all that are left; print it, its output, its exit status (124: time was up), its
+# time.
 part() {
-    name=$1 limit=$2
+    name=$1 share=$2
     shift 2
     case " ${parts:-$name} " in *" $name "*) ;; *) return ;; esac
     began=$(date +%s)
     rest=$((${LIMIT:-570} - began + started))
     if [ $rest -lt 20 ]; then
-        case "$left " in *" --part $name "*) ;; *) left="$left --part $name" ;; esac
+        later "$name"
         return
     fi
-    [ $limit -le $rest ] || limit=$rest
+    [ -n "$parts" ] || [ $share -gt $rest ] || rest=$share
     echo "== $name: $*"
-    timeout "$limit" "$@" 2>&1
+    timeout -k 10 "$rest" "$@" 2>&1 # a training takes a first signal as a request to save
     status=$?
     echo "-- exit status $status after $(($(date +%s) - began)) s"
-    [ $status -eq 0 ] || failed=$((failed + 1))
+    [ $status -ne 124 ] || later "$name"
+    [ $status -eq 0 ] || [ "$status$parts" = 124 ] || failed=$((failed + 1))
 }
 
 run() {
@@ -48,24 +63,25 @@ run() {
     nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm --format=csv,noheader
     "$python" -c 'import torch; assert torch.cuda.is_available(), f"torch {torch.__version__} sees no CUDA device"' || exit 1
     encoders="$work/encoders"
-    part training 240 "$python" benchmarks/gpu_training.py --folder "$encoders" $SETTINGS
+    part training 160 "$python" benchmarks/gpu_training.py --folder "$encoders" $SETTINGS
     flash=$("$python" benchmarks/_flash.py "$work")
-    real=${TEXTS:+--texts $TEXTS --tokenizer $TOKENIZER}
-    for sizes in "16 --sentences 8000" "1 --sentences 2000"; do
-        part encoding 230 env PYTHONPATH="$flash:$PYTHONPATH" "$python" benchmarks/encoding.py --device cuda --precision bf16 \
-            --shape xlm_r_large --folder "$encoders" --repeats 2 $real --threads $sizes
-    done
+    encoding="benchmarks/encoding.py --device cuda --precision bf16 --shape xlm_r_large --repeats $repeats"
+    encoding="$encoding ${TEXTS:+--texts $TEXTS --tokenizer $TOKENIZER}"
+    part encoding 90 env PYTHONPATH="$flash:$PYTHONPATH" "$python" $encoding --folder "$encoders" --threads 16 --sentences $sentences
     mining="benchmarks/mining.py --device cuda --dim 1024 --without-sentence-transformers"
-    part mining 120 "$python" $mining --rows 400000 --repeats 2
+    part mining 65 "$python" $mining --rows 400000 --repeats $repeats
+    part kernels 40 "$python" benchmarks/gpu_kernels.py
     # Only files that speak of GPUs, and of no config: others need the whole lock.
     tests=$(grep -rl cuda --include='test_*.py' tests/unit/encoders tests/unit/mining tests/unit/training | xargs grep -L crosslign.config | sort)
-    part tests 150 "$python" -m pytest -q -rs -p no:cacheprovider -k "(gpu or cuda) and not generations" tests/gpu $tests
-    part kernels 60 "$python" benchmarks/gpu_kernels.py
-    command -v compute-sanitizer >/dev/null && part memcheck 60 compute-sanitizer --tool memcheck "$python" benchmarks/gpu_kernels.py
+    part tests 115 "$python" -m pytest -q -rs -p no:cacheprovider -k "(gpu or cuda) and not generations" tests/gpu $tests
+    # Each tensor has memory of its own: what is read beyond its end would else be another's, and no error.
+    part memcheck 60 env PYTORCH_NO_CUDA_MEMORY_CACHING=1 \
+        compute-sanitizer --tool memcheck --error-exitcode 1 "$python" benchmarks/gpu_kernels.py
+    part profile 30 "$python" benchmarks/gpu_kernels.py --profile --folder "$encoders"
+    part encoding 90 env PYTHONPATH="$flash:$PYTHONPATH" "$python" $encoding --folder "$encoders" --threads 1 --sentences 2000
     part row_updates 60 "$python" benchmarks/row_updates.py --device cuda --dim 1024 --tokens 32768
-    part profile 60 "$python" benchmarks/gpu_kernels.py --profile --folder "$encoders"
     part mining_large 300 "$python" $mining --rows 1000000 --repeats 1
-    [ -z "$left" ] || echo "== no time was left for:$left"
+    [ -z "$left" ] || echo "== no time was left for all of:$left"
     echo "== $failed parts failed"
     exit "$failed"
 }

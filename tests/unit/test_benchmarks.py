@@ -3,10 +3,8 @@
 import ast
 import importlib
 import os
-import platform
 import re
 import signal
-import subprocess
 import sys
 from argparse import Namespace
 from pathlib import Path
@@ -15,23 +13,8 @@ import numpy as np
 import pytest
 import torch
 
-from crosslign.encoders.packed import fused
-
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 FILES = sorted(FOLDER.glob("[a-z]*.py"))
-TINY = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
-
-
-@pytest.fixture
-def benchmark(monkeypatch):
-    """Import a benchmark as its command does; shapes of encoders are tiny, and the CPU answers as a GPU would."""
-    monkeypatch.syspath_prepend(str(FOLDER))
-    common = importlib.import_module("_common")
-    monkeypatch.setitem(common.SHAPES, "minilm_l6", {**TINY, "vocab_size": common.WORDS + 5})
-    monkeypatch.setattr(common, "ROWS", common.WORDS + 5)
-    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "NVIDIA H200")
-    monkeypatch.setattr(torch.cuda, "reset_peak_memory_stats", lambda: None)
-    return importlib.import_module
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -96,7 +79,31 @@ def test_trainings_on_a_gpu_whose_time_is_up_are_concluded_from(gpu_training, mo
             gpu_training.main()
     finally:
         signal.signal(signal.SIGTERM, before)
-    assert capsys.readouterr().out.splitlines()[-1] == "ratio: 1.50"
+    *_, left, checked, ratio = capsys.readouterr().out.splitlines()
+    assert ratio == "ratio: 1.50"
+    assert checked == "without dropout, losses apart from peer, unpadded: on 0.0e+00, peer, unpadded 0.0e+00"
+    assert left.startswith(
+        "not measured: on at large1024; peer, unpadded at large1024; off at check; off at large1024; peer, padded at check"
+    )
+
+
+def test_trainings_on_a_gpu_that_are_given_up_leave_no_process(gpu_training, command, monkeypatch, tmp_path):
+    command("python", """trap '' TERM; echo "[\\"end\\", \\"on\\", \\"check\\", {\\"pid\\": $$}]"; exec sleep 600""")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    trainings = gpu_training.run([("on", "check"), ("on", "large1024")], Namespace(folder=tmp_path), "")
+    *_, told = next(trainings)
+    trainings.close()
+    with pytest.raises(ProcessLookupError):
+        os.kill(told["pid"], 0)
+
+
+def test_trainings_on_a_gpu_that_never_began_are_a_failure(gpu_training, command, monkeypatch, tmp_path):
+    command("python", "exit 1")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setattr(gpu_training, "no_gpu", lambda: False)
+    monkeypatch.setattr("sys.argv", ["gpu_training.py", "--settings", "check", "--ways", "on", "--folder", str(tmp_path)])
+    with pytest.raises(SystemExit, match="ended before"):
+        gpu_training.main()
 
 
 def test_a_way_that_fails_on_a_gpu_stops_no_other(gpu_training, capsys):
@@ -149,7 +156,7 @@ def test_a_package_that_is_missing_costs_no_measurement(benchmark):
     assert benchmark("_common").versions("no-such-package", "numpy").endswith(f", no no-such-package, numpy {np.__version__}")
 
 
-def test_encoding_on_a_gpu_needs_no_package_and_no_file(benchmark, monkeypatch, capsys):
+def test_encoding_on_a_gpu_needs_no_package_and_no_file_and_has_its_ratio_after_each_turn(benchmark, monkeypatch, capsys):
     encoding = benchmark("encoding")
     monkeypatch.setattr(encoding, "no_gpu", lambda: False)
     real = encoding.measure
@@ -160,11 +167,21 @@ def test_encoding_on_a_gpu_needs_no_package_and_no_file(benchmark, monkeypatch, 
             monkeypatch.setitem(table, "cpu", table["cuda"])
         real(texts, folder, options)
 
+    def in_time(*given, turns=encoding.alternate):
+        yield next(medians := turns(*given))
+        if len(given) == 3:  # the main figure's
+            sys.exit("time is up")
+        yield from medians
+
     monkeypatch.setattr(encoding, "measure", on_cpu)
+    monkeypatch.setattr(encoding, "alternate", in_time)
     monkeypatch.setattr("sys.argv", ["encoding.py", "--device", "cuda", "--shape", "minilm_l6", "--sentences", "60", "--threads", "1"])
-    encoding.main()
+    with pytest.raises(SystemExit, match="time is up"):
+        encoding.main()
     printed = capsys.readouterr().out
     assert "60 sentences, " in printed
+    assert "turns beside the default: 1 of 3\n" in printed
+    assert re.search(r"^ours, bf16, beside peer, .*: [\d.]+ wall", printed, re.MULTILINE)
     assert "peer, bfloat16, batch 512: " in printed
     assert "lowest cosine to the peer's float32 fp32 1.000000" in printed
     assert float(printed.splitlines()[-1].removeprefix("ratio: ")) > 0
@@ -182,167 +199,3 @@ NAMES = {"NVIDIA H200": 989.0, "NVIDIA H100 80GB HBM3": 989.0, "NVIDIA H100 PCIe
 @pytest.mark.parametrize(("name", "peak"), NAMES.items())
 def test_the_peak_of_a_gpu_is_found_by_its_name(benchmark, name, peak):
     assert benchmark("gpu_training").peak_of(name) == peak
-
-
-PYTHON = """#!/bin/sh
-case "$*" in
-*mining.py*) echo no room; exit 3 ;;
-*) echo "given $*" ;;
-esac
-"""
-
-
-def test_on_a_gpu_one_command_measures_all_and_a_part_that_fails_stops_no_other(tmp_path):
-    python, report = tmp_path / "python", tmp_path / "report.txt"
-    python.write_text(PYTHON)
-    python.chmod(0o755)
-    done = subprocess.run(
-        ["sh", FOLDER / "on_gpu.sh", report], env={**os.environ, "PYTHON": str(python)}, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2
-    assert report.read_text() == done.stdout
-    for name in ("gpu_training", "encoding", "gpu_kernels", "gpu_page"):
-        assert f"given benchmarks/{name}.py " in done.stdout
-        assert (FOLDER / f"{name}.py").is_file()
-    assert "no room\n-- exit status 3 after " in done.stdout
-    files = re.search(r"given -m pytest .*", done.stdout)[0].split(" not generations ")[1].split()
-    assert "tests/unit/encoders/test_encode.py" in files
-    assert f"== 2 parts failed\ngiven benchmarks/gpu_page.py --report {report}\n" in done.stdout  # mining, and with a million rows
-    assert sorted(tmp_path.iterdir()) == [python, report]
-
-
-ALONE = """
-import importlib.machinery, re, sys
-from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
-
-def name_of(given):
-    return re.sub("[-_.]+", "-", given).lower()
-
-known, asked = set(), [name_of(name) for name in sys.argv.pop(1).split(", ")]
-while asked:
-    known.add(name := asked.pop())
-    try:
-        needs = [need for need in distribution(name).requires or () if "extra ==" not in need]
-    except PackageNotFoundError:
-        continue
-    asked += {name_of(re.match(r"[\\w.-]+", need)[0]) for need in needs} - known
-others = {top for top, owners in packages_distributions().items() if known.isdisjoint(map(name_of, owners))} - {"crosslign"}
-real = importlib.machinery.PathFinder
-
-class Only:
-    find_distributions, invalidate_caches = real.find_distributions, real.invalidate_caches
-
-    @staticmethod
-    def find_spec(name, path=None, target=None):
-        return None if name.partition(".")[0] in others else real.find_spec(name, path, target)
-
-sys.meta_path[:] = [Only if finder is real else finder for finder in sys.meta_path]
-import pytest
-sys.exit(pytest.main([*sys.argv[1:], "--collect-only", "-p", "no:cacheprovider"]))
-"""
-"""Collects tests on a machine that has, beside Python's own, the packages of the first argument and what these need."""
-
-
-def test_the_tests_of_a_gpu_need_the_packages_that_the_one_command_names(tmp_path):
-    """One that is missing would end the whole part when its tests are collected."""
-    said = " ".join(line.lstrip("# ") for line in (FOLDER / "on_gpu.sh").read_text().splitlines() if line.startswith("#"))
-    packages = re.search(r"a python3 \(.*?\) with (.*?)\. ", said)[1].replace(" and ", ", ")
-    python, report = tmp_path / "python", tmp_path / "report.txt"
-    python.write_text(PYTHON)
-    python.chmod(0o755)
-    command = ["sh", FOLDER / "on_gpu.sh", "--part", "tests", report]
-    subprocess.run(command, env={**os.environ, "PYTHON": str(python)}, capture_output=True, check=False)
-    files = re.search(r"given -m pytest .*", report.read_text())[0].split(" not generations ")[1].split()
-    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(FOLDER.parent / "src")}
-    done = subprocess.run(
-        [sys.executable, "-c", ALONE, packages, *files], cwd=FOLDER.parent, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout[-3000:]
-
-
-def test_on_a_gpu_a_part_can_be_asked_for_alone(tmp_path):
-    python = tmp_path / "python"
-    python.write_text(PYTHON)
-    python.chmod(0o755)
-    command = ["sh", FOLDER / "on_gpu.sh", "--part", "kernels", "--part", "tests", tmp_path / "report.txt"]
-    done = subprocess.run(command, env={**os.environ, "PYTHON": str(python)}, capture_output=True, text=True, check=False)
-    assert re.findall(r"^== (\w+): ", done.stdout, re.MULTILINE) == ["tests", "kernels"]
-    assert done.returncode == 0
-
-
-def test_on_a_machine_without_gpu_the_one_command_says_so(tmp_path):
-    command, hidden = ["sh", FOLDER / "on_gpu.sh", tmp_path / "report.txt"], {"PYTHON": sys.executable, "CUDA_VISIBLE_DEVICES": ""}
-    done = subprocess.run(command, env={**os.environ, **hidden}, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert "sees no CUDA device" in done.stdout
-    assert "parts failed" not in done.stdout
-
-
-def test_a_call_on_a_gpu_ends_in_time_and_says_what_is_left_for_another(tmp_path):
-    python = tmp_path / "python"
-    python.write_text('#!/bin/sh\ncase "$*" in *gpu_training*) sleep 3 ;; esac\n')
-    python.chmod(0o755)
-    environment = {**os.environ, "PYTHON": str(python), "LIMIT": "21"}
-    command = ["sh", FOLDER / "on_gpu.sh", "--part", "training", "--part", "encoding", "--part", "mining", tmp_path / "report.txt"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert re.findall(r"^== (\w+): ", done.stdout, re.MULTILINE) == ["training"]
-    assert "== no time was left for: --part encoding --part mining\n== 0 parts failed\n" in done.stdout
-
-
-SPOKEN = """#!/bin/sh
-case "$*" in
-*gpu_page*) exec {python} "$@" ;;
-*gpu_training*) cat {folder}/training ;;
-*encoding.py*) cat {folder}/encoding ;;
-*mining.py*) cat {folder}/mining; exit 3 ;;
-*gpu_kernels*) cat {folder}/kernels; exit 1 ;;
-*row_updates*) cat {folder}/row_updates ;;
-*) ;;
-esac
-"""
-
-
-def test_the_report_of_a_gpu_ends_with_a_page_of_its_figures(benchmark, tmp_path, monkeypatch, capsys):
-    """The lines are printed by the benchmarks' own functions."""
-    training, encoding, mining = (benchmark(name) for name in ("gpu_training", "encoding", "mining"))
-    found = {"ms": 36.6, "mean_ms": 37.0, "host_ms": 30.0, "tokens": 1e5, "tflops": 99.0, "memory": 812.0, "losses": [2.0, 1.0]}
-    training.report("on", "base64", found, 990.0)
-    training.report("peer, unpadded", "base64", found | {"ms": 70.2}, 990.0)
-    training.report("on", "large128", found | {"ms": 65.25}, 0.0)
-    training.report("flash", "large128", {"error": "out of memory"}, 0.0)
-    (tmp_path / "training").write_text(capsys.readouterr().out + "ratio: 1.92\n")
-    encoding.describe(["a b"], Namespace(threads=1, device="cuda", shape="xlm_r_large"))
-    encoding.alternate(dict.fromkeys(("ours, bf16", "default"), lambda texts: np.eye(3, dtype=np.float32)), ["a", "b", "c"], 1)
-    (tmp_path / "encoding").write_text(capsys.readouterr().out)
-    monkeypatch.setattr("sys.argv", ["mining.py", "--rows", "300", "--dim", "16", "--threads", "1", "--repeats", "1"])
-    mining.main()
-    (tmp_path / "mining").write_text(capsys.readouterr().out)
-    kernels, rows = benchmark("gpu_kernels"), benchmark("row_updates")
-    monkeypatch.setattr(kernels, "no_gpu", lambda: False)
-    monkeypatch.setattr(fused, "working", lambda _, dtype, heads, size: frozenset(fused.CHECKS.keys() - ({"gelu"} if size == 32 else ())))
-    monkeypatch.setattr("sys.argv", ["gpu_kernels.py"])
-    with pytest.raises(SystemExit) as failed:
-        kernels.main()
-    (tmp_path / "kernels").write_text(f"{capsys.readouterr().out}{failed.value}\n")
-    monkeypatch.setattr("sys.argv", ["row_updates.py", "--dim", "4", "--tokens", "8", "--steps", "2"])
-    rows.main()
-    (tmp_path / "row_updates").write_text(capsys.readouterr().out)
-    python, report = tmp_path / "python", tmp_path / "report.txt"
-    python.write_text(SPOKEN.format(python=sys.executable, folder=tmp_path))
-    python.chmod(0o755)
-    subprocess.run(["sh", FOLDER / "on_gpu.sh", report], env={**os.environ, "PYTHON": str(python)}, capture_output=True, check=False)
-    printed, page = report.read_text().split("## On a GPU\n")
-    assert "| a step; share of the peak | base64 | large128 |\n| --- | ---: | ---: |\n| on | 36.6 ms; 10.0% | 65.2 ms |\n" in page
-    assert "| peer, unpadded | 70.2 ms; 10.0% | – |" in page
-    assert "- **ratio: 1.92**" in page
-    assert re.search(r"^\| ours, bf16 \| \d+ \| 1\.000000 \|$", page, re.MULTILINE)
-    assert re.search(r"^\| ours \| [\d.]+ \| \d+ \|$", page, re.MULTILINE)
-    assert re.search(r"^\*\*mining\*\*, \d s, exit status 3: `", page, re.MULTILINE)
-    assert "- task: random-cluster vectors, seeds 1 and 2, 300 x 300 x 16" in page
-    assert f"commit {re.search('commit (.*)', printed)[1]}" in page
-    assert "- large128: flash: out of memory\n" in page
-    assert "- torch.bfloat16, 12 heads of 64: add_norm, attention, gelu\n" in page
-    assert "- kernels that do not work here: gelu (torch.bfloat16, 12x32), gelu (torch.float16, 12x32)\n" in page
-    assert "- 100% of the rows used: ours " in page
-    version = f"- python {platform.python_version()}, "
-    assert page.count(version) == 2 + 2 + 3 + 1  # encodings, mining, kernels and profile (memcheck, where it is installed), rows
