@@ -1,4 +1,4 @@
-"""Signals to stop: training finishes its step and saves its state first; a dev evaluation under way is abandoned."""
+"""Signals to stop: training finishes its step, several processes the next one, too, and saves its state; a dev evaluation is abandoned."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class StopFlag:
     def raise_by(self, number: int, frame: FrameType | None) -> None:
         """Take note of a signal (a handler)."""
         self.signal = signal.Signals(number).name
-        log.warning("%s received: stopping after this step", self.signal)
+        log.warning("%s received: stopping after this step, or after the next where several processes train", self.signal)
         if self._at_once:
             self._at_once = False  # one is enough, and a second would hit what the first sets in motion
             raise GivenUpError

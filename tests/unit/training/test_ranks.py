@@ -36,7 +36,7 @@ def _start(forks, settings, path, ranks, code=0):
         processes.append(forks.start(trial.PROGRAM, path, environment=environment))
     done = [forks.wait(process) for process in processes]
     assert [one.returncode for one in done] == [code] * ranks, [one.stderr for one in done]
-    return done[0].stderr
+    return "".join(one.stderr for one in done)
 
 
 @pytest.mark.parametrize(
@@ -104,8 +104,10 @@ def test_a_signal_to_one_rank_stops_both_one_step_later_and_the_run_goes_on(fork
     kill = {"kill": {"after": 1, "signal": "SIGTERM", "rank": "1"}}
     for name, killed, code in (("whole", {}, 0), ("run", kill, 75), ("run", {}, 0)):
         given = {**killed, "out": str(tmp_path / name), "checkpoints": str(tmp_path / f"{name}-work")}
-        _start(forks, settings | given, tmp_path / "settings.json", 2, code)
-        if killed:
+        said = _start(forks, settings | given, tmp_path / "settings.json", 2, code)
+        if killed:  # in the second step
+            assert said.count("SIGTERM received: stopping after this step, or after the next where several processes train") == 1
+            assert said.count("step 3 of 6: training was asked to stop") == 2
             assert max(path.name for path in (tmp_path / "run-work").glob("step-*")) == "step-00000003"
     assert trial.weights(tmp_path / "run") == trial.weights(tmp_path / "whole")
 
