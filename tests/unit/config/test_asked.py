@@ -26,24 +26,24 @@ def loaded(kept):
 
 
 WRONG = [
-    ({**TATOEBA, "metric": "acuracy"}, "metric: tatoeba has no metric 'acuracy'.*did you mean 'accuracy'"),
-    ({**TATOEBA, "direction": "xx2eng"}, "direction: tatoeba has no direction 'xx2eng'.*did you mean 'xx2en'"),
+    ({**TATOEBA, "metric": "acuracy"}, "metric: tatoeba.*'acuracy'.*'accuracy'"),
+    ({**TATOEBA, "direction": "xx2eng"}, "direction: tatoeba.*'xx2eng'.*'xx2en'"),
     (
         {key: value for key, value in TATOEBA.items() if key != "direction"},
-        "tatoeba has no scores without a direction; allowed: en2xx, mean",
+        "tatoeba .*without.*: en2xx, mean",
     ),
-    ({**TATOEBA, "subset": "tatoeba63"}, "subset: tatoeba has no subset 'tatoeba63'.*did you mean 'tatoeba36'"),
-    ({**TATOEBA, "subset": "fre"}, "subset: tatoeba has no subset 'fre'; allowed: afr, "),
-    ({**TATOEBA, "metric": "weighted_f1", "protocol": "mteb", "direction": "en2xx"}, "no direction 'en2xx'; allowed: xx2en"),
-    ({**BUCC, "protocol": "sampel_oracle"}, "protocol: bucc has no protocol 'sampel_oracle'"),
-    ({**BUCC, "metric": "accuracy"}, "bucc has no protocol 'xtreme'; allowed: mteb"),
-    ({**BUCC, "subset": "de"}, "bucc has no subset 'de'"),
-    ({**BUCC, "subset": "it-en"}, "bucc has no subset 'it-en'"),
-    ({"task": "sts22", "subset": "de-tr", "metric": "spearman"}, "sts22 has no subset 'de-tr'"),
-    ({"task": "xnli", "subset": "ja", "metric": "accuracy"}, "xnli has no subset 'ja'"),
-    ({"task": "language_identity", "subset": "de", "metric": "accuracy"}, "language_identity has no subset 'de'; allowed: far, near"),
-    ({"task": "lareqa", "subset": "avg", "metric": "map_at_10"}, "lareqa has no metric 'map_at_10'.*did you mean 'map_at_20'"),
-    ({"task": "flores200", "subset": "haed", "metric": "accuracy", "direction": "xx2en"}, "flores200 has no subset 'haed'"),
+    ({**TATOEBA, "subset": "tatoeba63"}, "subset: tatoeba.*'tatoeba63'.*'tatoeba36'"),
+    ({**TATOEBA, "subset": "fre"}, "subset: tatoeba.*'fre'.*afr"),
+    ({**TATOEBA, "metric": "weighted_f1", "protocol": "mteb", "direction": "en2xx"}, "'en2xx'.*xx2en"),
+    ({**BUCC, "protocol": "sampel_oracle"}, "protocol: bucc.*'sampel_oracle'"),
+    ({**BUCC, "metric": "accuracy"}, "bucc.*'xtreme'.*mteb"),
+    ({**BUCC, "subset": "de"}, "bucc.*'de'"),
+    ({**BUCC, "subset": "it-en"}, "bucc.*'it-en'"),
+    ({"task": "sts22", "subset": "de-tr", "metric": "spearman"}, "sts22.*'de-tr'"),
+    ({"task": "xnli", "subset": "ja", "metric": "accuracy"}, "xnli.*'ja'"),
+    ({"task": "language_identity", "subset": "de", "metric": "accuracy"}, "language_identity.*'de'.*far, near"),
+    ({"task": "lareqa", "subset": "avg", "metric": "map_at_10"}, "lareqa.*'map_at_10'.*'map_at_20'"),
+    ({"task": "flores200", "subset": "haed", "metric": "accuracy", "direction": "xx2en"}, "flores200.*'haed'"),
 ]
 RIGHT = [
     TATOEBA, BUCC, {"task": "sts12", "subset": "a track of its own", "metric": "pearson"}, {**TATOEBA, "protocol": "strict"},
@@ -82,13 +82,13 @@ def test_a_row_may_name_direction_and_protocol(loaded, monkeypatch):
     declare(loaded, monkeypatch, {"task": "tnews", "subset": "zh", "metric": "purity"}, "column", rows=rows[1:])
     check_asked(loaded, {})
     declare(loaded, monkeypatch, TATOEBA, "column", rows=rows)
-    with pytest.raises(InputError, match="tatoeba has no protocol 'random'"):
+    with pytest.raises(InputError, match=r"tables\.t\.columns\.0\.protocol: .*tatoeba.*'random'"):
         check_asked(loaded, {})
 
 
 @pytest.mark.parametrize(
     ("main", "said"),
-    [({"metric": "f2", "protocol": "xtreme"}, "bucc has no metric 'f2'"), ({"metric": "f1"}, "bucc has no scores without a protocol")],
+    [({"metric": "f2", "protocol": "xtreme"}, "bucc.*'f2'"), ({"metric": "f1"}, "bucc.*sample_oracle")],
 )
 def test_a_main_score_that_its_scorer_does_not_give_is_refused(loaded, monkeypatch, main, said):
     monkeypatch.setitem(loaded.tasks, "bucc", {**loaded.tasks["bucc"], "main": {"subset": "avg", **main}})
@@ -112,16 +112,16 @@ def declare(loaded, monkeypatch, asked, form, rows=()):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"kind": "lines"}, "a figure of kind lines needs `x`"),
-        ({"kind": "tsne"}, "a figure of kind tsne needs `text_set`"),
-        ({"cells": None}, "a figure of kind bars needs `cells`"),
-        ({"companion": "neighbour_rate"}, "a figure of kind bars cannot have a `companion`"),
-        ({"labels": ["one"]}, "figures.f.labels: 1 entry for 2 systems"),
-        ({"against": ["labse"]}, "figures.f.against: 1 entry for 2 systems"),
-        ({"kind": "lines", "x": [1, 2, 3]}, "figures.f.x: 3 entries for 2 systems"),
-        ({"places": ["here"]}, "figures.f.places: 1 entry for 2 systems"),
-        ({"places": ["here", "there"], "against": ["labse", "labse"]}, "figures.f.against: bars with `places` cannot have `against`"),
-        ({"places": ["here", "there"], "seen": ["en"]}, "figures.f.seen: bars with `places` cannot have `seen`"),
+        ({"kind": "lines"}, r"figures\.f: .*`x`"),
+        ({"kind": "tsne"}, r"figures\.f: .*`text_set`"),
+        ({"cells": None}, r"figures\.f: .*`cells`"),
+        ({"companion": "neighbour_rate"}, r"figures\.f\.companion: .*bars.*`companion`.*tsne, heatmap"),
+        ({"labels": ["one"]}, "figures.f.labels: 1.*2"),
+        ({"against": ["labse"]}, "figures.f.against: 1.*2"),
+        ({"kind": "lines", "x": [1, 2, 3]}, "figures.f.x: 3.*2"),
+        ({"places": ["here"]}, "figures.f.places: 1.*2"),
+        ({"places": ["here", "there"], "against": ["labse", "labse"]}, "figures.f.against: .*`places`.*`against`"),
+        ({"places": ["here", "there"], "seen": ["en"]}, "figures.f.seen: .*`places`.*`seen`"),
     ],
 )
 def test_a_figure_without_what_its_kind_reads_is_refused(monkeypatch, change, said):

@@ -77,10 +77,10 @@ def test_a_table_with_a_budget_counts_what_its_runs_encoded(project):
     ("change", "said"),
     [
         (lambda p: p["systems"]["D"]["train"].update(budget=1.02e9),
-         r"one\.yaml:\d+: tables\.equal\.rows\.2\.system: the budget of D differs .* table equal; .* 1e\+09 FLOPs, but D has 1\.02e\+09"),
-        (lambda p: p["systems"]["W"].update(train={**TRAIN, "steps": 3}), r"rows\.1\.system: .* of M .*a training without a budget"),
-        (lambda p: p["systems"]["D"]["train"].update(steps=3), r"systems\.D\.train\.budget: keys 'budget' and 'steps' exclude each other"),
-        (lambda p: p["systems"]["D"]["train"].update(budgt=3), r"systems\.D\.train\.budgt: unknown key 'budgt'.*did you mean 'budget'"),
+         r"one\.yaml:\d+: tables\.equal\.rows\.2\.system: .*D.*1e\+09.*D.*1\.02e\+09"),
+        (lambda p: p["systems"]["W"].update(train={**TRAIN, "steps": 3}), r"rows\.1\.system: .* M .*1e\+09.*without"),
+        (lambda p: p["systems"]["D"]["train"].update(steps=3), r"systems\.D\.train\.budget: .*'budget'.*'steps'"),
+        (lambda p: p["systems"]["D"]["train"].update(budgt=3), r"systems\.D\.train\.budgt: .*'budgt'.*'budget'"),
         (lambda p: p["tables"]["equal"].update(budget=0), r"tables\.equal\.budget"),
     ],
 )  # fmt: skip

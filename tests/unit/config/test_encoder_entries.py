@@ -24,11 +24,11 @@ def test_an_encoder_comes_from_one_place(tmp_path, entry):
 
 @pytest.mark.parametrize("entry", [{}, {"source": "a"}, {"format": "laser"}, {"hub": "a/b", "path": "a"}])
 def test_an_encoder_from_nowhere_or_two_places_is_refused(tmp_path, entry):
-    with pytest.raises(InputError, match=r"mine.*exactly one of member, hub, path, construct, source with format is needed") as caught:
+    with pytest.raises(InputError, match=r"encoders\.mine: .*member, hub, path, construct, source .*format") as caught:
         check_entry(tmp_path, entry)
     assert "\n" not in str(caught.value)
 
 
 def test_a_format_that_nobody_reads_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"mine\.format: 'other' is not allowed"):
+    with pytest.raises(InputError, match=r"mine\.format: 'other'"):
         check_entry(tmp_path, {"source": "a", "format": "other"})

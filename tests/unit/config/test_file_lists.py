@@ -35,17 +35,17 @@ def test_rows_are_files_and_empty_fields_are_not_known(read):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (None, r"a\.csv: file is missing"),
+        (None, r"a\.csv: .*missing"),
         (b"", r"a\.csv: .*non-empty"),
-        (b"name\n\xff\n", r"a\.csv: not UTF-8"),
-        (b'name\n"x\n', r"a\.csv: not a CSV file"),
-        (b"name\nx,y\n", r"a\.csv:2: more fields than columns"),
-        (b"name\nx\n../../y\n", r"a\.csv:3: 1\.name: '../../y' does not match"),
+        (b"name\n\xff\n", r"a\.csv: .*utf-8.*0xff"),
+        (b'name\n"x\n', r"a\.csv: .*CSV"),
+        (b"name\nx,y\n", r"a\.csv:2: .*fields.* 1 "),
+        (b"name\nx\n../../y\n", r"a\.csv:3: 1\.name: '../../y'.*'\^"),
         (b"name\n..\n", r"a\.csv:2: 0\.name: "),
-        (b"nam\nx\n", r"a\.csv:2: .*unknown key 'nam'.*did you mean 'name'"),
-        (b"name,bytes\nx,12k\n", r"a\.csv:2: 0\.bytes: found '12k'; must be of type integer"),
+        (b"nam\nx\n", r"a\.csv:2: .*'nam'.*'name'"),
+        (b"name,bytes\nx,12k\n", r"a\.csv:2: 0\.bytes: .*'12k'"),
         (b"name,sha256\nx,abc\n", r"a\.csv:2: 0\.sha256: "),
-        (b"name\nx\ny\nx\n", r"source 's': two files have the same name; found 'x' again"),
+        (b"name\nx\ny\nx\n", "source 's': .*name.*'x'"),
     ],
 )
 def test_a_list_that_is_wrong_is_refused_with_its_line(read, text, said):

@@ -32,9 +32,9 @@ def loaded():
 @pytest.mark.parametrize(
     ("at", "said"),
     [
-        ({"row": "A"}, "2 rows have the label 'A'.*'x', 'y'.*Name the row's group"),
-        ({"row": "C"}, "no row 'C' for this footnote"),
-        ({"row": "B", "column": "z"}, "no column 'z' for this footnote"),
+        ({"row": "A"}, r"tables\.t\.footnotes\.0\.at: .*2.*'A'.*'x'.*'y'"),
+        ({"row": "C"}, r"tables\.t\.footnotes\.0\.at: .*'C'"),
+        ({"row": "B", "column": "z"}, r"tables\.t\.footnotes\.0\.at: .*'z'"),
     ],
 )
 def test_a_footnote_that_fits_no_cell_or_several_is_refused(loaded, monkeypatch, at, said):

@@ -50,7 +50,7 @@ def test_a_fine_tuned_run_gives_the_logits_of_the_part_that_its_cross_entropy_tr
 
 
 def test_a_run_without_a_head_is_refused_and_its_cell_says_why(project):
-    with pytest.raises(InputError, match="QS-P-s42 has no classification head"):
+    with pytest.raises(InputError, match=r"QS-P-s42 .*'tatoeba'"):
         run_head(project, "QS-P-s42", "tatoeba")
     cells = resolve_table(project, "t")["cells"]
     assert [["reason" in cell for cell in row] for row in cells] == [[False, True], [False, True]]
@@ -60,5 +60,5 @@ def test_a_run_without_a_head_is_refused_and_its_cell_says_why(project):
 
 def test_one_text_set_has_one_kind_of_output(project):
     both = replace(project, tasks={**project.tasks, "other": {**NLI, "output": "vectors"}})
-    with pytest.raises(InputError, match="both vectors and logits"):
+    with pytest.raises(InputError, match=r"config/tasks\.yaml: .*vectors.*logits.*'tatoeba'"):
         run_head(both, "QS-P+nli-s42", "tatoeba")

@@ -68,7 +68,7 @@ def test_a_trained_system_names_the_encoder_that_it_was_trained_from():
 
 
 def test_synthetic_data_has_tiny_encoders_which_nobody_takes_for_the_one_that_was_named():
-    with pytest.raises(InputError, match=r"the scale quick does not read with labse; tiny_bert.*--allow-tiny"):
+    with pytest.raises(InputError, match=r"mine\.my_mine\.system: .*labse; tiny_bert.*--allow-tiny"):
         project(system="labse", scale="quick")
     assert mine_recipe(project(system="labse", scale="quick", allow_tiny=True), "my_mine")["encoders"] == ["tiny_bert"]
 
@@ -76,7 +76,7 @@ def test_synthetic_data_has_tiny_encoders_which_nobody_takes_for_the_one_that_wa
 def test_a_system_of_a_paper_that_a_run_leaves_out_is_told_when_it_is_asked_for():
     """The same config.yaml serves runs of other papers."""
     loaded = project(system="QS-P", papers=["mpcl"])
-    with pytest.raises(InputError, match=r"quickstart\.yaml: add quickstart to `papers`"):
+    with pytest.raises(InputError, match=r"mine\.my_mine\.system: .*'QS-P'.*quickstart\.yaml.*`papers`"):
         mine_recipe(loaded, "my_mine")
 
 
@@ -112,23 +112,23 @@ def test_a_model_of_one_encoder_a_language_reads_its_languages():
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ({"system": "QS-Q"}, r"mine\.my_mine\.system: unknown system 'QS-Q'.*did you mean"),
-        ({"system": "QS-P-s7"}, r"run 'QS-P-s7' does not exist.*QS-P-s42"),
-        ({"system": "QS-P+xnli"}, r"unknown fine-tune 'xnli'"),
-        ({"system": "QS-P", "checkpoint": "bset"}, r"mine\.my_mine\.checkpoint: QS-P keeps no checkpoint 'bset'.*last"),
-        ({"system": "minilm_l6", "checkpoint": "best"}, r"minilm_l6 keeps no checkpoint 'best'.*base"),
+        ({"system": "QS-Q"}, r"mine\.my_mine\.system: .*'QS-Q'"),
+        ({"system": "QS-P-s7"}, r"mine\.my_mine\.system: .*'QS-P-s7'.*QS-P-s42"),
+        ({"system": "QS-P+xnli"}, r"mine\.my_mine\.system: .*'xnli'"),
+        ({"system": "QS-P", "checkpoint": "bset"}, r"mine\.my_mine\.checkpoint: QS-P.*'bset'"),
+        ({"system": "minilm_l6", "checkpoint": "best"}, r"mine\.my_mine\.checkpoint: .*minilm_l6.*'best'"),
         (
             {"papers": ["moco_bert"], "system": "MB-main"},
-            r"mine\.my_mine\.source\.lang: no encoder of MB-main-s42 reads the language 'de'; it has encoders for en, zh",
+            r"mine\.my_mine\.source\.lang: .*MB-main-s42.*'de'",
         ),
-        ({"system": "QS-P", "readout": "mean_t65x"}, r"unknown readout 'mean_t65x'"),
-        ({"system": "QS-P", "k": 0}, r"less than the minimum"),
-        ({"system": "QS-P", "margin": "ration"}, r"'ration' is not allowed.*did you mean 'ratio'"),
-        ({"system": "QS-P", "treshold": 1}, r"unknown key 'treshold'.*did you mean 'threshold'"),
-        ({"system": "QS-P", "source": {"file": "a", "lang": False}}, r"found false"),
-        ({"system": "QS-P", "name": "quickstart"}, r"'quickstart' is also a table"),
-        ({"system": "QS-P", "name": "all"}, r"'all' is also a word of targets"),
-        ({"system": "QS-P", "name": "a/b"}, r"'a/b' does not match"),
+        ({"system": "QS-P", "readout": "mean_t65x"}, "readouts: .*'mean_t65x'"),
+        ({"system": "QS-P", "k": 0}, r"mine\.my_mine\.k: 0 .* 1$"),
+        ({"system": "QS-P", "margin": "ration"}, r"mine\.my_mine\.margin: .*'ration'.*'ratio'"),
+        ({"system": "QS-P", "treshold": 1}, r"mine\.my_mine\.treshold: .*'treshold'.*'threshold'"),
+        ({"system": "QS-P", "source": {"file": "a", "lang": False}}, r"mine\.my_mine\.source\.lang: .*false"),
+        ({"system": "QS-P", "name": "quickstart"}, "mine: 'quickstart'.*table"),
+        ({"system": "QS-P", "name": "all"}, "mine: 'all'.*targets"),
+        ({"system": "QS-P", "name": "a/b"}, r"mine\.a/b: 'a/b'.*'\^"),
     ],
 )
 def test_what_is_wrong_is_said(entry, message):
@@ -137,7 +137,7 @@ def test_what_is_wrong_is_said(entry, message):
 
 
 def test_an_unknown_name_shows_the_nearest():
-    with pytest.raises(InputError, match="did you mean 'my_mine'"):
+    with pytest.raises(InputError, match=r"mine: .*'my_mien'.*'my_mine'"):
         mine_recipe(project(system="QS-P"), "my_mien")
 
 
@@ -159,9 +159,9 @@ def test_plants_are_two_more_sides_read_line_by_line_and_change_no_recipe_of_the
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ({"precision": 0.95}, "precision without plants"),
-        ({"recall": 0.95, "precision": 0.9, "plants": PLANTS}, "precision and recall are both set"),
-        ({"threshold": 1.05, "precision": 0.9, "plants": PLANTS}, "threshold and precision are both set"),
+        ({"precision": 0.95}, r"mine\.my_mine: precision.*`plants: \{source"),
+        ({"recall": 0.95, "precision": 0.9, "plants": PLANTS}, r"mine\.my_mine: precision.*recall"),
+        ({"threshold": 1.05, "precision": 0.9, "plants": PLANTS}, r"mine\.my_mine: threshold.*precision"),
     ],
 )
 def test_there_is_one_way_to_a_threshold(entry, message):
@@ -174,7 +174,7 @@ def test_a_search_in_ranges_is_exact_and_no_part_of_a_result():
     assert parts_of(four) == ["1-of-4", "2-of-4", "3-of-4", "4-of-4"]
     assert range_recipe(four, "3-of-4") == {**search_recipe(four), "part": 3, "parts": 4}
     assert (search_recipe(one), pairs_recipe(one)) == (search_recipe(four), pairs_recipe(four))
-    with pytest.raises(InputError, match=r"mine\.my_mine\.shards: the backend faiss_flat cannot search in shards"):
+    with pytest.raises(InputError, match=r"mine\.my_mine\.shards: .*faiss_flat.*`shards`"):
         project(shards=2, backend="faiss_flat")
 
 

@@ -48,15 +48,15 @@ def test_it_runs_once_it_lies_there_or_was_prepared(project, folder):
 
 def test_a_mining_says_what_is_not_there(project):
     loaded = load_project(project)
-    with pytest.raises(InputError, match=rf"mine\.m_one\.system: P-A is not available; {REASON}"):
+    with pytest.raises(InputError, match=r"mine\.m_one\.system: P-A .* own .*: models/own"):
         require_there(loaded, "m_one")
     (project / "models" / "own").mkdir(parents=True)
     require_there(load_project(project), "m_one")
     (project / "b.en").unlink()
-    with pytest.raises(InputError, match=r"mine\.m_one\.target\.file: file is missing; .*b\.en"):
+    with pytest.raises(InputError, match=r"mine\.m_one\.target\.file: .*missing.*b\.en"):
         require_there(load_project(project), "m_one")
     (project / "b.en").mkdir()
-    with pytest.raises(InputError, match="a folder, not a file of sentences"):
+    with pytest.raises(InputError, match=r"mine\.m_one\.target\.file: .*folder.*b\.en"):
         require_there(load_project(project), "m_one")
 
 
@@ -71,5 +71,5 @@ def test_a_table_names_what_stands_for_it_at_a_reduced_scale(project):
 
 def test_it_must_be_an_entry_of_the_catalog(project):
     (project / ENCODERS).write_text(FILES[ENCODERS].replace("  own:", "  mine:"), encoding="utf-8")
-    with pytest.raises(InputError, match=r"systems\.P-A\.base\.encoder: unknown encoder 'own'"):
+    with pytest.raises(InputError, match=r"systems\.P-A\.base\.encoder: .*'own'"):
         load_project(project)

@@ -78,36 +78,36 @@ def test_a_pair_is_a_target_also_without_evaluations(tmp_path):
         (
             "encoder: minilm_l6",
             "encoder: minilm_16",
-            r"en-sw\+de-hsb.yaml:2: encoder: unknown encoder 'minilm_16'.*did you mean 'minilm_l6'",
+            r"en-sw\+de-hsb.yaml:2: encoder: .*'minilm_16'.*'minilm_l6'",
         ),
-        ("corpus: tico19", "corpus: tico", r"yaml:4: text.0.corpus: unknown corpus 'tico'.*did you mean 'tico19'"),
+        ("corpus: tico19", "corpus: tico", "yaml:4: text.0.corpus: .*'tico'.*'tico19'"),
         (
             "flores: [swh_Latn]",
             "flores: [swa_Latn]",
-            r"yaml:9: evaluations.flores(.0)?: flores200_devtest has no 'swa_Latn'.*did you mean 'swh_Latn",
+            "yaml:9: evaluations.flores(.0)?: flores200_devtest.*'swa_Latn'.*'swh_Latn",
         ),
-        ("task: sts17_tracks", "task: sts17_track", r"yaml:11: lost.0.task: unknown task 'sts17_track'.*did you mean 'sts17_tracks'"),
-        ("english:", "clean: {corpus: tico19, margin: me5_smal}\nenglish:", r"unknown encoder 'me5_smal'.*did you mean 'me5_small'"),
-        ("train: {", "mine: {source: {file: a.txt, lang: sw}}\ntrain: {", r"yaml:12: mine.*target"),
-        ("evaluations:", "evaluation:", r"yaml:9.*evaluation.*did you mean 'evaluations'"),
-        ("- length:", "- lenght:", "'lenght'.*did you mean 'length'"),
+        ("task: sts17_tracks", "task: sts17_track", "yaml:11: lost.0.task: .*'sts17_track'.*'sts17_tracks'"),
+        ("english:", "clean: {corpus: tico19, margin: me5_smal}\nenglish:", r"clean\.margin: .*'me5_smal'.*'me5_small'"),
+        ("train: {", "mine: {source: {file: a.txt, lang: sw}}\ntrain: {", r"yaml:12: mine: .*'target'.*\['source'\]"),
+        ("evaluations:", "evaluation:", "yaml:9.*'evaluation'.*'evaluations'"),
+        ("- length:", "- lenght:", r"corpora\.pair_en_sw_de_hsb_kde4_de_hsb\.filters\.0\.lenght: .*'lenght'.*'length'"),
         (
             "english:",
             "dictionaries: [muse_en-de, dictionary_de]\nenglish:",
-            r"yaml:8: dictionaries(.1)?: two dictionaries of de; .*muse_en-de",
+            "yaml:8: dictionaries(.1)?:.*muse_en-de",
         ),
-        ("metric: spearman", "metric: f1", r"config/pairs/en-sw\+de-hsb.yaml: tables.*has no metric 'f1'"),
+        ("metric: spearman", "metric: f1", r"config/pairs/en-sw\+de-hsb.yaml: tables.*'f1'.*pearson"),
         (
             "train: {",
             "mine: {source: {file: a, lang: sw}, target: {file: b, lang: en}, checkpoint: best}\ntrain: {",
-            r"config/pairs/en-sw\+de-hsb.yaml: mine.checkpoint: pair_en_sw_de_hsb_encoder keeps no checkpoint 'best'",
+            r"config/pairs/en-sw\+de-hsb.yaml: mine.checkpoint: pair_en_sw_de_hsb_encoder .*'best'.*last",
         ),
         (
             "  - {opus: KDE4, version: v2, pair: de-hsb, sentences: 20213, about_bytes: 469000}\n",
             "clean: {corpus: tatoeba_exports_de}\n",
-            r"yaml:5: clean: a clean sample sets filter thresholds for text from OPUS, but the pair has none",
+            "yaml:5: clean: .*OPUS.*`margin`",
         ),
-        ("pairs: [en-sw,", "pairs: [zh_Hans-zh_Hant,", r"yaml:1: pairs(.0)?: zh_Hans-zh_Hant names one language twice"),
+        ("pairs: [en-sw,", "pairs: [zh_Hans-zh_Hant,", "yaml:1: pairs(.0)?: zh_Hans-zh_Hant .*twice"),
     ],
 )
 def test_wrong_names_are_refused_with_line_and_nearest_name(tmp_path, before, after, message):
@@ -148,14 +148,14 @@ def test_a_teacher_makes_it_distillation(tmp_path):
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
-        ("teacher: me5_small", "teacher: me5_smal", r"yaml:3: teacher: unknown encoder 'me5_smal'.*did you mean 'me5_small'"),
-        ("[en-sw, de-hsb]", "[fr-sw, de-hsb]", r"yaml:3: teacher: a teacher reads English, but no pair includes it"),
+        ("teacher: me5_small", "teacher: me5_smal", "yaml:3: teacher: .*'me5_smal'.*'me5_small'"),
+        ("[en-sw, de-hsb]", "[fr-sw, de-hsb]", "yaml:3: teacher: .*English"),
         (
             "english:",
             "monolingual: [{corpus: cc100_ne}]\nenglish:",
-            r"yaml:3: teacher: a teacher needs translations; `monolingual` text has no",
+            "yaml:3: teacher: .*translations.*`monolingual`",
         ),
-        ("batch: 32,", "batch: 32, temperature: 0.1,", r"train.temperature: distillation has no temperature"),
+        ("batch: 32,", "batch: 32, temperature: 0.1,", "train.temperature: distillation "),
     ],
 )
 def test_a_teacher_that_cannot_teach_is_refused(tmp_path, before, after, message):

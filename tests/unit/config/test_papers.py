@@ -110,7 +110,7 @@ def test_a_setting_of_a_recipe_is_a_cell():
 def test_a_setting_that_no_recipe_has_is_named(monkeypatch):
     loaded = project("moco_bert", scale="paper")
     monkeypatch.setitem(loaded.tables["moco_bert_table9"]["rows"][0], "setting", "train.epoch")
-    with pytest.raises(InputError, match=r"MB-main has no setting 'train\.epoch'"):
+    with pytest.raises(InputError, match=r"MB-main.*'train\.epoch'"):
         resolve_table(loaded, "moco_bert_table9")
 
 

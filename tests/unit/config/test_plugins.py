@@ -137,7 +137,7 @@ def test_an_evaluation_of_a_new_format_is_two_files(tmp_path):
     assert job_versions("build_evaluation", {"entry": project.corpora["own_bytes"]}).endswith(" bytes_of_verses@4")
     assert project.tasks["own_bytes"]["texts"] == {"test": "own_bytes"}
     edit(own, lambda c: c["corpora"]["own_bytes"].update(options={"part": "dev"}))
-    with pytest.raises(InputError, match=r"mine\.yaml:\d+: corpora\.own_bytes\.options\.part: unknown key 'part'"):
+    with pytest.raises(InputError, match=r"mine\.yaml:\d+: corpora\.own_bytes\.options\.part: .*'part'"):
         load(own)
 
 
@@ -158,22 +158,25 @@ def test_filters_and_scorers_come_the_same_way_with_entries_of_catalogs(tmp_path
     assert job_versions("score", {"task_entry": project.tasks["whole"]}).endswith(" everything@2")
     assert "mine" not in project.settings["papers"]  # it has no entries of papers
     edit(own, lambda c: c["tasks"]["whole"].update(valu=c["tasks"]["whole"].pop("value")))
-    with pytest.raises(InputError, match=r"mine\.yaml:\d+: tasks\.whole\.valu: unknown key 'valu'.*did you mean 'value'"):
+    with pytest.raises(InputError, match=r"mine\.yaml:\d+: tasks\.whole\.valu: .*'valu'.*'value'"):
         load(own)
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda c: c.update(system=c.pop("systems")), r"near_enough\.yaml:\d+: system: unknown key 'system'.*did you mean 'systems'"),
-        (lambda c: c["systems"]["near_enough"]["terms"][0].update(margn=1), r"near_enough\.yaml:\d+: .*unknown key 'margn'.*'margin'"),
-        (lambda c: c["systems"]["near_enough"]["terms"][0].update(margin="wide"), r"near_enough\.yaml:\d+: .*margin: found 'wide'.*number"),
-        (lambda c: c.update(options={}), r"near_enough\.yaml:\d+: options: unknown key 'options'"),
+        (lambda c: c.update(system=c.pop("systems")), r"near_enough\.yaml:\d+: system: .*'system'.*'systems'"),
+        (lambda c: c["systems"]["near_enough"]["terms"][0].update(margn=1), r"near_enough\.yaml:\d+: .*'margn'.*'margin'"),
+        (lambda c: c["systems"]["near_enough"]["terms"][0].update(margin="wide"), r"near_enough\.yaml:\d+: .*margin: .*'wide'"),
+        (lambda c: c.update(options={}), r"near_enough\.yaml:\d+: options: .*'options'"),
         (
             lambda c: c["rows"]["contest_parallel"][0].update(system="near_enoug"),
-            r"parallel.0.system: unknown system .near_enoug.; .*did",
+            r"parallel.0.system: .*.near_enoug\W",
         ),
-        (lambda c: c["systems"]["near_enough"].update(train={"budget": 2e12}), r"the budget of near_enough differs"),
+        (
+            lambda c: c["systems"]["near_enough"].update(train={"budget": 2e12}),
+            r"contest_parallel\.rows\.\d+\.system: .*near_enough.*3e\+12.*2e\+12",
+        ),
     ],
 )
 def test_what_is_wrong_in_a_plugin_is_refused_with_its_place(folder, change, said):
@@ -188,25 +191,25 @@ def test_what_is_wrong_in_a_plugin_is_refused_with_its_place(folder, change, sai
         (
             "logit_scale",
             "@PARTS.register(version=1)\nclass Own: pass\n",
-            r"logit_scale\.py: the name 'logit_scale' is taken.*its parts",
+            r"logit_scale\.py: .*'logit_scale'.*taken",
         ),
         (
             "own",
             "@BUILDERS.register(version=1)\ndef build(): pass\n",
-            r"own\.py:1: a plugin cannot add to BUILDERS.*allowed: EVALUATIONS",
+            r"own\.py:1: .*BUILDERS.*EVALUATIONS",
         ),
-        ("own", "@FILTERS.register()\nclass Own: pass\n", r"own\.py: .*own registers no version"),
-        ("own", "@FILTERS.register(version=True)\nclass Own: pass\n", r"own\.py: .*own registers no version"),
-        ("own", "class Own(:\n", r"own\.py: not a Python module.*own\.py, line 1"),
-        ("own", "x = 1\0\n", r"own\.py: not a Python module"),
-        ("own", "@OBJECTIVES.register(version=1)\ndef own(): pass\n", r"own\.py:2: an objective has no class"),
+        ("own", "@FILTERS.register()\nclass Own: pass\n", r"own\.py: .*own .*@NAME\.register\(version=1\)"),
+        ("own", "@FILTERS.register(version=True)\nclass Own: pass\n", r"own\.py: .*own .*@NAME\.register\(version=1\)"),
+        ("own", "class Own(:\n", r"own\.py: .*Python.*own\.py, line 1"),
+        ("own", "x = 1\0\n", r"own\.py: .*Python"),
+        ("own", "@OBJECTIVES.register(version=1)\ndef own(): pass\n", r"own\.py:2: [^']*class\."),
         (
             "own",
             "@OBJECTIVES.register(version=1)\nclass Own:\n    def loss(self): pass\n",
-            r"own\.py:2: an objective has no method 'inputs'",
+            r"own\.py:2: .*'inputs'",
         ),
-        ("own", "@FILTERS.register(version=1)\nclass A: pass\n\n\n" * 2, r"own\.py:5: a module registers one function or class"),
-        ("Own", "@FILTERS.register(version=1)\nclass Own: pass\n", r"Own\.py: 'Own' cannot be named in YAML"),
+        ("own", "@FILTERS.register(version=1)\nclass A: pass\n\n\n" * 2, r"own\.py:5: .*registers"),
+        ("Own", "@FILTERS.register(version=1)\nclass Own: pass\n", r"Own\.py: 'Own'.*YAML"),
     ],
 )
 def test_what_is_wrong_in_a_plugins_module_is_refused_with_its_place(folder, name, text, said):
@@ -218,7 +221,7 @@ def test_what_is_wrong_in_a_plugins_module_is_refused_with_its_place(folder, nam
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("import helper_of_mine", r":2: .*ModuleNotFoundError: No module named 'helper_of_mine'.*no module beside it"),
+        ("import helper_of_mine", ":2: .*ModuleNotFoundError: .*'helper_of_mine'"),
         ("from .helper_of_mine import X", r":2: .*ModuleNotFoundError"),
         ("X = 1 / 0", r":2: .*ZeroDivisionError"),
     ],
@@ -242,14 +245,14 @@ def test_a_module_is_read_as_python_reads_it(head, folder):
 
 
 def test_a_folder_that_is_none_and_a_name_that_is_taken_are_refused(folder, tmp_path):
-    with pytest.raises(InputError, match="not a plugin; there is no such folder"):
+    with pytest.raises(InputError, match=r"nowhere: .*such"):
         load(tmp_path / "nowhere")
     (folder / "other.yaml").touch()
-    with pytest.raises(InputError, match="not a plugin; 2 YAML files in it"):
+    with pytest.raises(InputError, match=r"near_enough: .* 2 YAML"):
         load(folder)
     (folder / "other.yaml").unlink()
     (folder / "near_enough.yaml").rename(folder / "contest.yaml")
-    with pytest.raises(InputError, match="the name 'contest' is taken"):
+    with pytest.raises(InputError, match=r"contest\.yaml: .*'contest'.*taken"):
         load(folder)
     for name in ("Margin", "infonce", "near_enough"):
         with pytest.raises(InputError):
@@ -277,7 +280,7 @@ def install(folder, tmp_path, monkeypatch):
 @pytest.mark.parametrize("value", ["near_gone", "near_gone.inner", "near_module", "near_module.inner"])
 def test_an_entry_point_that_names_no_package_is_refused(value, install):
     install(value)
-    with pytest.raises(InputError, match=f"crosslign.plugins: {value}: the entry point 'near' names no plugin"):
+    with pytest.raises(InputError, match=f"crosslign.plugins: {value}: .*'near'"):
         load()
 
 
@@ -288,7 +291,7 @@ def test_an_installed_plugin_stands_out_of_runs_without_what_it_is_like(install)
     assert "near_enough" not in {*project.systems, *project.tables}
     assert plugin_modules()
     assert project.plugins[0].endswith("near_enough@1; without its systems, which are like CT-IN of papers outside this run")
-    with pytest.raises(InputError, match=r"unknown trained system 'CT-IN'.*add contest to `papers`"):
+    with pytest.raises(InputError, match=r"systems\.near_enough\.like: .*'CT-IN'.*contest.*`papers`"):
         load(papers=["quickstart", "near_enough"], targets=["quickstart"])
 
 

@@ -57,7 +57,7 @@ def test_a_variant_of_a_readout_has_one_name_and_differs_in_what_was_asked_alone
 
 @pytest.mark.parametrize("name", ["nothing", "cls_tt", "cls_t", "_raw", "_t64", "nothing_t64", "nothing_raw", "cls_query", "_passage"])
 def test_an_unknown_readout_is_named(project, name):
-    with pytest.raises(InputError, match=r"unknown readout"):
+    with pytest.raises(InputError, match=r"readouts: .*unknown"):
         readout(project, name)
 
 

@@ -71,29 +71,29 @@ def change(systems, place, value):
 @pytest.mark.parametrize(
     ("place", "value", "said"),
     [
-        (("terms", 0, "queue"), "queu", r"second\.terms\.0\.queue: unknown part of second 'queu'.*did you mean 'queue'"),
-        (("terms", 0, "scores"), "label", r"terms\.0\.scores: the part 'label' has the wrong kind; classification, not rank_scores"),
-        (("terms", 1, "part"), "gmm", r"gaussian_mixture, not classification"),
-        (("parts", "mlp"), {"kind": "mlp_train_only"}, r"parts\.mlp: no term uses the part 'mlp'.*projection"),
-        (("base",), {"encoder": "minilm_l6"}, r"parts\.gmm\.start_from: the base has no parts to start from"),
-        (("parts", "gmm", "start_from"), "encoder", r"parts\.gmm\.start_from: the base is a system, not an encoder"),
-        (("terms", 0, "examples"), "nli_rows", r"share one batch; 8 and 4"),
+        (("terms", 0, "queue"), "queu", r"second\.terms\.0\.queue: .*'queu'.*'queue'"),
+        (("terms", 0, "scores"), "label", r"terms\.0\.scores: .*'label'.*classification.*rank_scores"),
+        (("terms", 1, "part"), "gmm", r"terms\.1\.part: .*'gmm'.*gaussian_mixture.*classification"),
+        (("parts", "mlp"), {"kind": "mlp_train_only"}, r"parts\.mlp: .*'mlp'.*`projection:`"),
+        (("base",), {"encoder": "minilm_l6"}, r"parts\.gmm\.start_from: .*parts.*encoder"),
+        (("parts", "gmm", "start_from"), "encoder", r"parts\.gmm\.start_from: .*base: first.*start_from: base"),
+        (("terms", 0, "examples"), "nli_rows", r"systems\.second\.terms\.1\.batch: .*8.*4"),
         (
             ("parts", "scores", "ranks"),
             2,
-            r"terms\.0\.scores: the part 'scores' does not fit.*has 4 ranks, the scores have 2",
+            r"terms\.0\.scores: .*'scores'.*4.*2",
         ),
-        (("base",), {"system": "minilm_l6"}, r"base\.system: 'minilm_l6' is an encoder.*Write base: \{encoder: minilm_l6\}"),
+        (("base",), {"system": "minilm_l6"}, r"base\.system: 'minilm_l6'.*base: \{encoder: minilm_l6\}"),
         (
             ("base",),
             {"encoders": {"zh": "minilm_l6", "en": "tiny_bert", "cmn": "tiny_bert"}},
-            r"base\.encoders: two encoders read 'zh'",
+            r"base\.encoders: .*'zh'.*zh, en, cmn",
         ),
-        (("base",), None, r"second has no `base`.*like:"),
-        (("terms",), None, r"second has no `terms`"),
-        (("train",), None, r"second has no `train`"),
-        (("readout",), None, r"second has no `readout`"),
-        (("train", "learning_rate"), None, r"second has no `train: learning_rate`"),
+        (("base",), None, r"systems\.second: .*`base`"),
+        (("terms",), None, r"systems\.second: .*`terms`"),
+        (("train",), None, r"systems\.second: .*`train`"),
+        (("readout",), None, r"systems\.second: .*`readout`"),
+        (("train", "learning_rate"), None, r"systems\.second: .*`train: learning_rate`"),
     ],
 )
 def test_what_a_recipe_lacks_is_said_with_its_place(loaded, systems, place, value, said):
@@ -105,14 +105,14 @@ def test_what_a_recipe_lacks_is_said_with_its_place(loaded, systems, place, valu
 def test_keys_come_from_one_momentum_queue(loaded, systems):
     systems["second"]["parts"]["slower"] = {"kind": "momentum_queue", "size": 8, "momentum": 0.9}
     systems["second"]["terms"].append({"objective": "momentum_contrast", "examples": "verses_parallel", "batch": 8, "queue": "slower"})
-    with pytest.raises(InputError, match=r"second\.parts\.slower: a recipe can have only one momentum queue; .* copies of 'queue' encode"):
+    with pytest.raises(InputError, match=r"second\.parts\.slower: .*'queue'"):
         checked(loaded, systems)
 
 
 def test_a_part_to_start_from_must_be_in_the_base(loaded, systems):
     systems["second"]["parts"]["gmm2"] = systems["second"]["parts"].pop("gmm")
     systems["second"]["terms"][0]["classifier"] = "gmm2"
-    with pytest.raises(InputError, match=r"parts\.gmm2\.start_from: unknown part of first 'gmm2'"):
+    with pytest.raises(InputError, match=r"parts\.gmm2\.start_from: unknown.*'gmm2'"):
         checked(loaded, systems)
 
 
@@ -120,7 +120,7 @@ def test_a_selection_by_logits_needs_a_head(loaded, systems):
     logits = replace(project(loaded, systems), tasks={**loaded.tasks, "sts_written": {**loaded.tasks["sts_written"], "output": "logits"}})
     check_recipes(logits, {})
     systems["second"]["terms"][1]["encode"] = "sentences"
-    with pytest.raises(InputError, match=r"select\.best\.task: sts_written needs a classification head"):
+    with pytest.raises(InputError, match=r"select\.best\.task: sts_written .*cross_entropy"):
         check_recipes(logits, {})
 
 
@@ -128,8 +128,8 @@ def test_a_selection_by_logits_needs_a_head(loaded, systems):
     ("views", "kinds", "said"),
     [
         (["full"], ["full"], ""),
-        (["full"], ["partial", "full"], r"have no views of the kind 'partial'; views in their `from`: full"),
-        ([], None, r"terms\.0: the examples 'rows' have no views; views in their `from`: none"),
+        (["full"], ["partial", "full"], r"terms\.0: .*'rows'.*'partial'.*`from`: full"),
+        ([], None, r"terms\.0: .*'rows'.*`from`: none"),
     ],
 )
 def test_a_term_on_views_needs_them_in_its_examples(loaded, systems, views, kinds, said):
@@ -149,13 +149,13 @@ def test_a_fine_tune_stands_on_no_base_of_its_own(loaded, systems, key):
     own = {name: value for name, value in SYSTEM.items() if name != "base"} | {key: {"encoder": "minilm_l6"}}
     tuned = replace(project(loaded, systems), finetunes={"nli": own})
     tuned.paper_of["nli"] = "quickstart"
-    with pytest.raises(InputError, match=rf"finetunes\.nli\.{key}: a fine-tune has no '{key}'"):
+    with pytest.raises(InputError, match=rf"finetunes\.nli\.{key}: .*'{key}'.*<system>\+<fine-tune>"):
         check_recipes(tuned, {})
 
 
 @pytest.mark.parametrize(
     ("below", "said"),
-    [("first", ""), ("minilm_l6", "the base has no parts to start from"), ("first+other", r"unknown part of first\+other 'label'")],
+    [("first", ""), ("minilm_l6", ".*parts.*encoder"), ("first+other", r".*first\+other 'label'")],
 )
 def test_what_a_fine_tune_starts_from_must_be_in_every_system_that_a_table_puts_it_on(loaded, systems, below, said):
     own = {name: value for name, value in SYSTEM.items() if name not in ("base", "select", "checkpoint")}
@@ -193,7 +193,7 @@ def test_a_recipe_may_be_like_one_that_is_itself_like_another(loaded, systems):
 
 def test_a_recipe_may_take_its_parts_over_from_another_one(loaded, systems):
     systems["third"] = {"like": "first", "terms": [SYSTEM["terms"][1] | {"part": "labels"}]}
-    with pytest.raises(InputError, match=r"third\.terms\.0\.part: unknown part of third 'labels'"):
+    with pytest.raises(InputError, match=r"third\.terms\.0\.part: .*'labels'"):
         checked(loaded, systems)
 
 

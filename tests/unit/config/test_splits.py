@@ -37,9 +37,9 @@ def test_a_split_is_found_as_the_hubs_tools_lay_it(layout):
 @pytest.mark.parametrize(
     ("listed", "name", "said"),
     [
-        (["de/train-00000-of-00001.parquet"], "fr", r"hub:a/b: no single folder contains the split 'train' of 'fr'.*de/train-00000"),
-        (["de/train-00000-of-00001.parquet", "fr/train-00000-of-00001.parquet"], "", r"found in \['de', 'fr'\]\. .*`name`"),
-        (["xnli.py", "data.zip"], "de", r"no Parquet files\. .*refs/convert/parquet"),
+        (["de/train-00000-of-00001.parquet"], "fr", "hub:a/b: .*'train'.*'fr'.*de/train-00000"),
+        (["de/train-00000-of-00001.parquet", "fr/train-00000-of-00001.parquet"], "", r"hub:a/b: .*\['de', 'fr'\]\..*`name`"),
+        (["xnli.py", "data.zip"], "de", "hub:a/b: .*'de'; .*Parquet.*refs/convert/parquet"),
     ],
 )
 def test_what_is_no_split_is_told_with_what_there_is(listed, name, said):
@@ -90,8 +90,8 @@ def test_a_split_that_datasets_saved_is_read(tmp_path):
 def test_a_folder_without_the_split_is_told_and_one_that_is_not_there_lacks_its_file(tmp_path):
     assert listed(tmp_path, name="de") == [{"name": "de-train.parquet"}]
     touch(tmp_path, "test.csv")
-    with pytest.raises(InputError, match=r"source 'mine': .*/set: no single folder contains the split 'train'; its files: \['test.csv'\]"):
+    with pytest.raises(InputError, match=r"'mine'.*/set: .*'train'.*\['test.csv'\]"):
         listed(tmp_path)
     touch(tmp_path, "de/train.csv", "fr/train.csv")
-    with pytest.raises(InputError, match="Choose one with `name`"):
+    with pytest.raises(InputError, match=r"/set: .*'train'.*\['de', 'fr'\].*`name`"):
         listed(tmp_path)

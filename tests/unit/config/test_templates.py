@@ -48,13 +48,13 @@ corpora:
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ('"x_{lang}": {each: {lang: []}}', r"a\.yaml:2: corpora\.x_\{lang\}\.each: .*lists of texts of equal length"),
-        ('"x_{lang}": {each: {lang: [a, b], code: [c]}}', "lists of texts of equal length"),
-        ('"x_{lang}": {each: [a]}', "lists of texts of equal length"),
-        ('"x_{lang}": {each: {lang: [1]}}', "lists of texts of equal length"),
-        ("x: {each: {lang: [a]}}", r"the id 'x' must contain one of the names.*\['lang'\]"),
-        ('"x_{pair}": {each: {lang: [a]}}', r"must contain one of the names"),
-        ('{"x_{lang}": {each: {lang: [a, b]}}, x_b: {}}', r"'x_b' occurs twice"),
+        ('"x_{lang}": {each: {lang: []}}', r"corpora\.x_\{lang\}\.each: `each`.*\{lang: \[de, fr\]\}"),
+        ('"x_{lang}": {each: {lang: [a, b], code: [c]}}', r"corpora\.x_\{lang\}\.each: `each`.*\{lang: \[de, fr\]\}"),
+        ('"x_{lang}": {each: [a]}', r"corpora\.x_\{lang\}\.each: `each`.*\{lang: \[de, fr\]\}"),
+        ('"x_{lang}": {each: {lang: [1]}}', r"corpora\.x_\{lang\}\.each: `each`.*\{lang: \[de, fr\]\}"),
+        ("x: {each: {lang: [a]}}", r"corpora\.x\.each: .*'x'.*`each`.*\['lang'\]"),
+        ('"x_{pair}": {each: {lang: [a]}}', r"\.each: .*'x_\{pair\}'.*`each`.*\['lang'\]"),
+        ('{"x_{lang}": {each: {lang: [a, b]}}, x_b: {}}', r"corpora\.x_b: .*'x_b'.*twice"),
         ('"x_{lang}": {each: {lang: [a, a], n: [b, c]}}', None),
     ],
 )

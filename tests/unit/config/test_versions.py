@@ -96,5 +96,5 @@ def test_a_version_that_is_no_plain_number_is_refused(tmp_path, monkeypatch, cal
     file = tmp_path / "one.py"
     file.write_text(f"{call}\ndef f(): ...\n")
     monkeypatch.setattr(registry, "source_of", lambda module: file)
-    with pytest.raises(InputError, match=r"toy.one registers no version.*Write @NAME.register\(version=1\)"):
+    with pytest.raises(InputError, match=r"toy.one.*@NAME.register\(version=1\)"):
         registry.version_of.__wrapped__("toy.one")

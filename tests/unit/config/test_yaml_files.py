@@ -49,7 +49,7 @@ def test_unquoted_words_stand_for_what_ruamel_takes_them_for(read, word):
             read(f"a: {word}")
         return
     if isinstance(wanted, float) and wanted - wanted != 0:
-        with pytest.raises(InputError, match="not a finite number"):
+        with pytest.raises(InputError, match="finite"):
             read(f"a: {word}")
     else:
         assert read(f"a: {word}").content["a"] == wanted
@@ -77,24 +77,24 @@ def test_an_alias_is_a_copy_and_a_merged_key_gives_way(read):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a: 1\na: 2\n", r"a\.yaml:2: a key occurs twice"),
-        ("a: {b: 1, b: 2}", r"a\.yaml:1: a key occurs twice"),
-        ("1: a", r"key 1 is not text"),
-        ("[a]: b", "a key is not text"),
-        ("a: !!python/name:os.system x", r"a\.yaml:1: tags are not allowed"),
-        ("a: !x {b: 1}", "tags are not allowed"),
-        ("a: .inf", r"a\.yaml:1: a: not a finite number"),
-        ("a: 2026-13-01", "not valid YAML"),
-        ("a: b: c", r"a\.yaml:1: not valid YAML"),
-        ("a: 1\n---\nb: 2", r"a\.yaml:2: not valid YAML.*second document"),
-        ("a: *b", "unknown anchor 'b'"),
-        ("a: &a [*a]", "unknown anchor 'a'"),
-        ("a: {<<: 1}", "needs one mapping"),
-        ("[" * (MAX_DEPTH + 1), "nested too deep"),
-        ("[" * 1_000_000, "nested too deep"),
-        ("- " * 1_000_000, "nested too deep"),
-        ("{a: " * 1_000_000, "nested too deep"),
-        (BOMB, "too many values"),
+        ("a: 1\na: 2\n", r"a\.yaml:2: .*twice.*'a'"),
+        ("a: {b: 1, b: 2}", r"a\.yaml:1: .*twice.*'b'"),
+        ("1: a", r"a\.yaml:1: .*key 1"),
+        ("[a]: b", r"a\.yaml:1: \D*text"),
+        ("a: !!python/name:os.system x", r"a\.yaml:1: tags"),
+        ("a: !x {b: 1}", r"a\.yaml:1: .*tags"),
+        ("a: .inf", r"a\.yaml:1: a: .*finite.*inf"),
+        ("a: 2026-13-01", r"a\.yaml:1: .*1\.\.12"),
+        ("a: b: c", r"a\.yaml:1: .*valid"),
+        ("a: 1\n---\nb: 2", r"a\.yaml:2: .*document"),
+        ("a: *b", r"a\.yaml:1: .*unknown.*'b'"),
+        ("a: &a [*a]", r"a\.yaml:1: .*unknown.*'a'"),
+        ("a: {<<: 1}", r"a\.yaml:1: << "),
+        ("[" * (MAX_DEPTH + 1), r"a\.yaml:1: .*nested.*100"),
+        ("[" * 1_000_000, r"a\.yaml:1: .*nested.*100"),
+        ("- " * 1_000_000, r"a\.yaml:1: .*nested.*100"),
+        ("{a: " * 1_000_000, r"a\.yaml:1: .*nested.*100"),
+        (BOMB, r"a\.yaml:6: .*500,000"),
     ],
 )
 def test_what_cannot_be_meant_is_named(read, text, message):
