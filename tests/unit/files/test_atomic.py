@@ -71,7 +71,7 @@ def test_a_folder_that_may_not_be_moved_stays_whole(tmp_path, monkeypatch):
     (place / "weights").write_text("old")
 
     monkeypatch.setattr(Path, "rename", refuse)
-    with pytest.raises(ResourceError, match="cannot be written"), atomic_folder(place) as folder:
+    with pytest.raises(ResourceError, match=r"/run: .*written"), atomic_folder(place) as folder:
         (folder / "weights").write_text("new")
     assert (place / "weights").read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
@@ -93,7 +93,7 @@ def test_a_killed_writer_leaves_no_final_name(tmp_path):
 def test_a_place_that_cannot_be_written_to_is_an_error_for_people(tmp_path, writer, place):
     (tmp_path / "file").write_text("x")
     path = Path(place.format(tmp=tmp_path))
-    with pytest.raises(ResourceError, match=r"out: cannot be written; .*Check that the folder"), writer(path):
+    with pytest.raises(ResourceError, match=r"out: .*written; "), writer(path):
         pytest.fail("there is nowhere to write")
     assert [found.name for found in tmp_path.iterdir()] == ["file"]
 
@@ -117,7 +117,7 @@ def test_a_full_disk_is_named_however_it_was_reported(tmp_path, report):
 def test_a_source_without_the_right_to_read_it_is_not_taken_for_the_target(tmp_path, monkeypatch):
     (tmp_path / "mine.de").write_text("x")
     monkeypatch.setattr("crosslign.files.atomic.os.access", lambda path, mode: mode != os.R_OK)
-    with pytest.raises(ResourceError, match=r"mine\.de: cannot be read; Permission denied"), atomic_path(tmp_path / "copy"):
+    with pytest.raises(ResourceError, match=r"mine\.de: .*read; Permission denied"), atomic_path(tmp_path / "copy"):
         raise PermissionError(errno.EACCES, "Permission denied", str(tmp_path / "mine.de"))
 
 
@@ -127,7 +127,7 @@ def test_nothing_but_a_file_or_a_folder_is_replaced(tmp_path, write):
     os.mkfifo(pipe)
     link.symlink_to(pipe)
     for place in (pipe, link):
-        with pytest.raises(InputError, match="a device, pipe or socket cannot be replaced"), write(place):
+        with pytest.raises(InputError, match=rf"{place}: .*pipe"), write(place):
             pytest.fail("it was written")
     assert pipe.is_fifo()
     assert link.is_symlink()

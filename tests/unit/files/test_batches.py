@@ -41,7 +41,7 @@ def test_unreadable_files_are_named(tmp_path):
     content = (tmp_path / "x.parquet").read_bytes()
     (tmp_path / "x.parquet").write_bytes(content[: len(content) // 2])
     for read in (read_rows, lambda path: list(iter_rows(path))):
-        with pytest.raises(InputError, match=r"x\.parquet: not a readable"):
+        with pytest.raises(InputError, match=r"x\.parquet: .*Parquet"):
             read(tmp_path / "x.parquet")
         with pytest.raises(InputError, match="missing"):
             read(tmp_path / "y.parquet")

@@ -53,7 +53,7 @@ def test_what_is_read_is_what_was_given(tmp_path) -> None:
 def test_a_text_of_a_terabyte_of_holes_is_refused_and_not_read(tmp_path):
     (tmp_path / "scores.json").write_text("{}")
     os.truncate(tmp_path / "scores.json", LARGEST + 1)
-    with pytest.raises(InputError, match=r"the file is too large; 1,073,741,825 bytes, the limit is 1,073,741,824") as caught:
+    with pytest.raises(InputError, match=r"scores\.json: .*1,073,741,825 bytes, .*1,073,741,824") as caught:
         read_text(tmp_path / "scores.json")
     assert caught.value.where == str(tmp_path / "scores.json")
 
@@ -82,7 +82,7 @@ def test_another_number_is_refused_with_the_file(tmp_path):
     path = tmp_path / "state.json"
     write_sealed(path, CONTENT)
     path.write_text(path.read_text(encoding="utf-8").replace("120", "121"), encoding="utf-8")
-    with pytest.raises(InputError, match="the file is damaged or was changed") as caught:
+    with pytest.raises(InputError, match=r"state\.json: .*checksum") as caught:
         read_sealed(path)
     assert caught.value.where == str(path)
 

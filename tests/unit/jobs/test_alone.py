@@ -35,7 +35,7 @@ def test_a_second_process_at_a_job_is_refused_and_the_next_is_not(tmp_path, monk
     for name in SCHEDULERS:
         monkeypatch.delenv(name, raising=False)
     log = tmp_path / "logs" / "a.log"
-    with only_one(log), pytest.raises(ResourceError, match=r"another process does this job.*remove this file"), only_one(log):
+    with only_one(log), pytest.raises(ResourceError, match=rf"{log}: .*fuser "), only_one(log):
         pass
     with only_one(log):
         pass

@@ -42,7 +42,7 @@ def test_each_kind_of_job_is_asked_for_once_and_nothing_is_submitted(slurm):
 
 def test_a_partition_that_wants_a_gpu_takes_jobs_that_ask_for_one():
     scheduler({"slurm_partition": "gpu", "gpu": 1})
-    with pytest.raises(InputError, match="ask for a GPU"):
+    with pytest.raises(InputError, match=r"--partition=gpu .*GPU"):
         scheduler({"slurm_partition": "gpu"})
 
 
@@ -50,12 +50,12 @@ def test_the_largest_job_of_a_rule_is_the_one_that_is_asked_for():
     asked = ((4000, 60, 1), (900_000, 20, 8))
     jobs = [("embed", {"mem_mb": memory, "runtime": runtime, "gpu": 1, "threads": threads}) for memory, runtime, threads in asked]
     assert most(jobs) == {"embed": {"mem_mb": 900_000, "runtime": 60, "gpu": 1, "threads": 8}}
-    with pytest.raises(InputError, match="node configuration is not available"):
+    with pytest.raises(InputError, match=r"embed.*configuration"):
         require_scheduler(most([*jobs, ("score", {"mem_mb": 3000})]))
 
 
 def test_a_refusal_is_said_in_slurms_words_with_what_to_do():
-    with pytest.raises(InputError, match=r"rejects jobs.*Invalid account.*slurm/local\.yaml"):
+    with pytest.raises(InputError, match=r"--account=closed .*Invalid account.*slurm/local\.yaml"):
         scheduler({"slurm_account": "closed"})
 
 
@@ -70,13 +70,13 @@ def test_jobs_of_another_cluster_want_accounting(slurm, name):
     slurm.answers("sacct", "")
     require_status([{"slurm_partition": "main"}], "squeue")
     require_status([{name: "big"}], "sacct")
-    with pytest.raises(InputError, match=r"another cluster.*slurm-status-command: sacct.*local\.yaml"):
+    with pytest.raises(InputError, match=r"cluster.*slurm-status-command: sacct.*local\.yaml"):
         require_status([{}, {name: "big"}], "squeue")
 
 
 def test_accounting_that_is_off_is_not_asked_after_jobs(slurm):
     slurm.fails("sacct", "Slurm accounting storage is disabled")
-    with pytest.raises(InputError, match=r"storage is disabled.*slurm-status-command: squeue.*local\.yaml"):
+    with pytest.raises(InputError, match=r"disabled.*slurm-status-command: squeue.*local\.yaml"):
         require_status([{}], "sacct")
 
 
@@ -86,7 +86,7 @@ def test_jobs_that_a_killed_run_left_behind_are_named_with_what_ends_them(slurm,
     require_alone("a-1", record)
     slurm.answers("squeue", "1 embed.x.a-1\n2 embed.y.a-1\n3 score.b-2\n")
     for _ in range(2):
-        with pytest.raises(ResourceError, match=r"2 jobs of a killed run.*/a-1/.*scancel$"):
+        with pytest.raises(ResourceError, match=r"2 jobs .*/a-1/.*scancel$"):
             require_alone("c-3", record)
     slurm.answers("squeue", "b-2\n")
     require_alone("c-3", record)
@@ -99,7 +99,7 @@ def test_jobs_that_a_killed_run_left_behind_are_named_with_what_ends_them(slurm,
 @pytest.mark.parametrize("content", [b"\xff", b"{}", b"a-1\0", b"a-1;rm -rf ."])
 def test_a_damaged_record_of_runs_is_not_taken_for_none(slurm, tmp_path, content):
     (tmp_path / "slurm_run").write_bytes(content)
-    with pytest.raises(InputError, match=r"slurm_run: not (UTF-8|a record of runs)"):
+    with pytest.raises(InputError, match=r"slurm_run: .*(UTF-8|record)"):
         require_alone("a-1", tmp_path / "slurm_run")
     assert (tmp_path / "slurm_run").read_bytes() == content
 
@@ -116,7 +116,7 @@ def test_a_queue_that_does_not_answer_holds_up_no_run_and_nothing_is_forgotten(s
 
 def test_a_machine_without_slurm_is_told_so(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
-    with pytest.raises(InputError, match="sinfo is not available here: start the run on a login node"):
+    with pytest.raises(InputError, match=r"sinfo .*login"):
         scheduler()
 
 
@@ -129,14 +129,14 @@ def test_what_is_asked_for_is_what_is_submitted(slurm):
 
 
 def test_quotes_that_do_not_close_are_told():
-    with pytest.raises(InputError, match=r"--comment=\"two words: slurm_extra is not a list of options; No closing quotation"):
+    with pytest.raises(InputError, match=r"--comment=\"two words: slurm_extra .*quot"):
         scheduler({"slurm_extra": '--comment="two words'})
 
 
 def test_a_job_that_asks_for_more_time_than_its_place_ever_gives_is_refused():
     asked = {"slurm_partition": "short", "runtime": 30}
     require_scheduler({"embed": asked})
-    with pytest.raises(InputError, match=r"never start them.*embed asks for 31 minutes, but partition short.*`max_runtime: 30`"):
+    with pytest.raises(InputError, match=r"embed .* 31 .*partition short.*`max_runtime: 30`"):
         require_scheduler({"score": asked, "embed": {**asked, "runtime": 31}})
 
 
@@ -153,7 +153,7 @@ def test_a_slurm_that_tells_no_limits_has_none(slurm):
 
 def test_a_refusal_names_the_rule_and_for_gpus_the_block_of_the_page(slurm):
     slurm.fails("sbatch", "Requested node configuration is not available")
-    with pytest.raises(InputError, match=r"this run: those of embed.*where GPUs have a partition of their own.*docs/cluster\.md"):
+    with pytest.raises(InputError, match=r"embed.*configuration.*docs/cluster\.md"):
         require_scheduler({"embed": {"gpu": 1}})
 
 

