@@ -256,7 +256,7 @@ def test_ids_beyond_memory_are_unique_too(reads, tmp_path, monkeypatch, step):
     for repeated in (2, 15):  # one that was held in memory, one that was not
         for twice in ([*made, made[repeated]], [*made[:repeated], *made[repeated - 1 :]]):  # at the end, and next to itself
             reads("mono", twice)
-            with pytest.raises(InputError, match="not unique"):
+            with pytest.raises(InputError, match=r"c: .*unique"):
                 build_corpus("c", entry("mono"), {}, {}, tmp_path / "no.parquet")
     assert [path.name for path in tmp_path.iterdir()] == ["en.parquet"]
 
@@ -264,18 +264,18 @@ def test_ids_beyond_memory_are_unique_too(reads, tmp_path, monkeypatch, step):
 def test_errors_leave_nothing_behind(reads, tmp_path):
     out = tmp_path / "out" / "en.parquet"
     reads("mono", mono(["one", "two"]))
-    with pytest.raises(InputError, match=r"no row is left; 2 rows read; length 2 → 0"):
+    with pytest.raises(InputError, match=r"c: .*2 rows.*length 2 → 0"):
         build_corpus("c", entry("mono", [{"length": {"min_words": 5}}]), {}, {}, out)
-    with pytest.raises(InputError, match="did you mean 'length'"):
+    with pytest.raises(InputError, match=r"c: filters: .*'lenght'.*'length'"):
         build_corpus("c", entry("mono", [{"lenght": {}}]), {}, {}, out)
     reads("mono", [*mono(["one"]), *mono(["two"])])
-    with pytest.raises(InputError, match="'c:f:1' is not unique"):
+    with pytest.raises(InputError, match=r"c: .*'c:f:1'.*unique"):
         build_corpus("c", entry("mono"), {}, {}, out)
     reads("mono", [{**mono(["one"])[0], "id": None}])
-    with pytest.raises(InputError, match="a row has no id"):
+    with pytest.raises(InputError, match=r"c: .*no id"):
         build_corpus("c", entry("mono"), {}, {}, out)
     reads("mono", mono(["one", ""]))
-    with pytest.raises(InputError, match="'c:f:2' has an empty text"):
+    with pytest.raises(InputError, match=r"c: .*'c:f:2'.*empty"):
         build_corpus("c", entry("mono"), {}, {}, out)
     assert list(out.parent.iterdir()) == []
 

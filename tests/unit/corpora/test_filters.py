@@ -141,7 +141,7 @@ def test_character_script_by_language():
     rows = [("Привет", "ru"), ("Привет abc", "ru"), ("Привет, 123!", "ru"), ("你好世界", "zh"), ("hello", "zh"), ("123 …", "zh")]
     assert keep("character_script", *rows) == [True, False, True, True, False, True]
     assert keep("character_script", ("Приветпри a", "ru"), min_share=0.9) == [True]  # 9 of 10
-    with pytest.raises(InputError, match="ru has no script"):
+    with pytest.raises(InputError, match=r"character_script: ru .*`scripts`"):
         keep("character_script", ("Привет", "ru"), scripts={"ru": []})
     assert keep("character_script", ("مَرْحَبًا", "ar")) == [True]  # vowel signs belong to all scripts
 
@@ -187,7 +187,7 @@ def test_language_id_wants_the_declared_language():
     assert rule.keep(sides(*rows)).tolist() == rule.keep(sides(*rows)).tolist()
     assert rule.keep(sides((german, "de", english, "de"), pivot=True)).tolist() == [True]
     assert FILTERS.get("language_id")(setting, min_confidence=1.0).keep(sides(("in", "en"))).tolist() == [False]
-    with pytest.raises(InputError, match="two or more"):
+    with pytest.raises(InputError, match=r"language_id .*\['en', 'xx'\].*\['en'\]"):
         FILTERS.get("language_id")(setting, among=["en", "xx"])
 
 
@@ -235,7 +235,7 @@ def test_language_id_by_a_fasttext_model(tmp_path, monkeypatch):
             return {"Good day": (("__label__en",), (0.9,)), "Guten Tag": (("__label__de",), (0.4,))}.get(text, ((), ()))
 
     monkeypatch.setitem(sys.modules, "fasttext", SimpleNamespace(load_model=lambda path: Model()))
-    with pytest.raises(InputError, match="model is missing"):
+    with pytest.raises(InputError, match=r"language_id: .*lid\.ftz.*`model`"):
         make("language_id", model=str(tmp_path / "lid.ftz"))
     (tmp_path / "lid.ftz").touch()
     rule = make("language_id", model=str(tmp_path / "lid.ftz"))
@@ -264,7 +264,7 @@ def test_the_packaged_detector_judges_the_languages_that_a_model_does_not(tmp_pa
     rows = [(english, "en", swahili, "swh"), (english, "en", english, "swh"), (english, "de"), (swahili, "xx"), (None, "en")]
     assert rule.keep(sides(*rows)).tolist() == [True, False, False, True, True]
     assert asked == [english] * 3
-    with pytest.raises(InputError, match="no model judges these languages"):
+    with pytest.raises(InputError, match=r"language_id: .*\['en'\].*`model_langs`"):
         FILTERS.get("language_id")(setting, model_langs=["en"])
 
 
@@ -290,7 +290,7 @@ def test_labels_of_language_and_script_are_the_corpora_s_codes(tmp_path, monkeyp
 
 def test_language_id_by_heliport(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "heliport", None)
-    with pytest.raises(InputError, match="pip install heliport"):
+    with pytest.raises(InputError, match=r"language_id: .*pip install heliport"):
         make("language_id", model="heliport")
     monkeypatch.delitem(sys.modules, "heliport")
     (tmp_path / "heliport").mkdir()
@@ -329,5 +329,5 @@ def test_labels_agree_with_the_codes_that_lingua_has():
     ],
 )
 def test_opusfilters_names_are_led_to_ours(theirs, ours):
-    with pytest.raises(InputError, match=f"did you mean '{ours}'"):
+    with pytest.raises(InputError, match=rf"'{theirs}'.*'{ours}'"):
         FILTERS.get(theirs)

@@ -45,7 +45,7 @@ def test_more_than_a_buffer_comes_whole(tmp_path, suffix):
 def test_what_is_no_stream_behind_one_is_named_with_its_byte(tmp_path, suffix, behind):
     first = PACK[suffix](b"whole\n")
     begun = len(first) + len(behind) - len(behind.lstrip(b"\0"))
-    with pytest.raises(InputError, match=rf"a\{suffix}: damaged or truncated archive; .*at byte {begun} is damaged"):
+    with pytest.raises(InputError, match=rf"a\{suffix}: damaged.*at byte {begun} "):
         unpacked(tmp_path, suffix, first + behind)
 
 
@@ -55,7 +55,7 @@ def test_a_second_stream_that_is_cut_or_changed_is_no_end(tmp_path, suffix):
     changed = bytearray(second)
     changed[1] ^= 0xFF
     for broken in (second[:-3], second[:9], bytes(changed)):
-        with pytest.raises(InputError, match=rf"at byte {len(first)} is damaged"):
+        with pytest.raises(InputError, match=rf"a\{suffix}: damaged.*at byte {len(first)} "):
             unpacked(tmp_path, suffix, first + broken)
 
 
@@ -68,5 +68,5 @@ def test_damage_of_zstd_is_named_with_the_byte_before_which_it_lies(tmp_path):
     packed = zst(body)
     assert unpacked(tmp_path, ".zst", packed + packed) == body + body
     for broken in (packed[:-3], packed + b"garbage", b"no packing at all"):
-        with pytest.raises(InputError, match=rf"a\.zst: damaged or truncated archive; .*damaged before byte {len(broken):,}"):
+        with pytest.raises(InputError, match=rf"a\.zst: damaged.*byte {len(broken):,}\b"):
             unpacked(tmp_path, ".zst", broken)

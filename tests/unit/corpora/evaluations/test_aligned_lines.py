@@ -99,12 +99,12 @@ def test_a_blank_last_line_ends_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("german", "options", "message"),
     [
-        (GERMAN[:3], {}, r"news: aligned files have unequal numbers of lines; news\.de has 3, news\.en has 4"),
-        (["Eine Katze.", "", "Ein Hund.", "Ja."], {}, r"news\.de:2: the line is empty"),
-        (GERMAN, {"sides": "wmt.{lang}"}, r"one file must have the name wmt\.de; found \[\]"),
-        (GERMAN, {"pairs": ["deen"]}, r"'deen' is not a pair of languages\. Write it as de-en"),
-        (GERMAN, {"pivot": "de", "langs": ["de"]}, r"no pair of languages to align"),
-        (GERMAN, {"documents": "docs.txt"}, r"one file must have the name docs\.txt"),
+        (GERMAN[:3], {}, r"news: .*news\.de.*3, news\.en.*\b4\b"),
+        (["Eine Katze.", "", "Ein Hund.", "Ja."], {}, r"news\.de:2: .*empty"),
+        (GERMAN, {"sides": "wmt.{lang}"}, r"news: .*file.*wmt\.de.*\[\]"),
+        (GERMAN, {"pairs": ["deen"]}, r"news: 'deen'.*de-en"),
+        (GERMAN, {"pivot": "de", "langs": ["de"]}, r"news: .*\['de'\].*'de'.*\[\]"),
+        (GERMAN, {"documents": "docs.txt"}, r"news: .*file.*docs\.txt"),
     ],
 )
 def test_mistakes_are_named(tmp_path, german, options, message):
@@ -114,7 +114,7 @@ def test_mistakes_are_named(tmp_path, german, options, message):
 
 def test_plain_text_in_a_set_cut_from_groups_is_sent_to_this_reader():
     lines = pa.table({"id": ["1"], "lang": ["de"], "text": ["Ja."]})
-    with pytest.raises(InputError, match=r"news: 'lines' has no groups of translations; it is plain text\. .*aligned_lines"):
+    with pytest.raises(InputError, match=r"news: 'lines'.*aligned_lines"):
         EVALUATIONS.get("parallel_retrieval")(Given({}, {"lines": lines}, "news", ["de"], None, 42), size=10)
 
 

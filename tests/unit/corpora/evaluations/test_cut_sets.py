@@ -110,11 +110,11 @@ def test_versions_are_preferred_in_order():
 
 
 def test_planted_mistakes():
-    with pytest.raises(InputError, match="'fr-en' has a language that the evaluation corpus does not have"):
+    with pytest.raises(InputError, match=r"mined: .*'fr-en'"):
         planted(multiway(100), pairs=["fr-en"])
-    with pytest.raises(InputError, match="too few sentences for 'zh-en'; 0 groups"):
+    with pytest.raises(InputError, match=r"mined: .*'zh-en'.* 0 "):
         planted(multiway(100, langs=("de", "en")), pairs=["zh-en"])
-    with pytest.raises(InputError, match=r"one multiway corpus or bitext; found \[\]"):
+    with pytest.raises(InputError, match=r"mined: .*multiway.*\[\]"):
         planted({})
 
 
@@ -151,9 +151,9 @@ def test_parallel_retrieval_sizes_seeds_and_mistakes():
     assert retrieval(multiway(50), ["de"], limit=7).gold.num_rows == 7
     assert retrieval(multiway(50), ["de"], seed=1).items.equals(retrieval(multiway(50), ["de", "en"], seed=1).items)
     assert not retrieval(multiway(50), ["de"], seed=1).items.equals(retrieval(multiway(50), ["de"], seed=2).items)
-    with pytest.raises(InputError, match="no sentence exists in all languages"):
+    with pytest.raises(InputError, match=r"ret: .*\['de', 'fr'\].*'en'.*50"):
         retrieval(multiway(50), ["de", "fr"])
-    with pytest.raises(InputError, match="no sentence exists"):
+    with pytest.raises(InputError, match=r"ret: .*\['en'\].*'en'.*50"):
         retrieval(multiway(50), ["en"])
 
 
@@ -164,7 +164,7 @@ def test_parallel_retrieval_of_the_first_groups_and_of_named_sentences():
     assert groups(retrieval(multiway(50), ["de", "en"], size=3, order="corpus")) == ["g0", "g1", "g2"]
     named = ["EN: sentence 7!", "en sentence 3"]
     assert groups(retrieval(multiway(50), ["de", "en"], sentences=named)) == ["g7", "g3"]
-    with pytest.raises(InputError, match="no sentence 'nobody said it'"):
+    with pytest.raises(InputError, match=r"ret: .*'nobody said it'"):
         retrieval(multiway(50), ["de", "en"], sentences=["nobody said it"])
 
 

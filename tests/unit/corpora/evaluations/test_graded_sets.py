@@ -69,18 +69,18 @@ def test_files_without_a_year_are_of_none_where_others_name_one(tmp_path):
     plain = {"STS.input.images.txt": "x\ty\nx\tz\n", "STS.gs.images.txt": "1\n2\n"}
     assert read("senteval_sts", write(tmp_path, {**STS16, **plain}), year=15).gold.num_rows == 1
     twice = {**plain, **{f"more/{name}": text for name, text in plain.items()}}
-    with pytest.raises(InputError, match="two input files for images"):
+    with pytest.raises(InputError, match=r"demo: .*images.*STS\.input\.images\.txt.*more"):
         read("senteval_sts", write(tmp_path, twice), year=15)
 
 
 @pytest.mark.parametrize(
     ("file", "text", "message"),
     [
-        ("gs.headlines", "4.5\n\n", r"STS\.gs\.headlines\.txt:3: .*unequal numbers of lines.*3 pairs, 2 grades"),
-        ("gs.headlines", "4.5\n\n5.5\n", r"gs\.headlines\.txt:3: a grade must be a number from 0 to 5; found '5.5'"),
-        ("gs.headlines", "4.5\n\nnan\n", "a grade must be a number"),
-        ("input.headlines", "A dog.\tA hound.\nRain.\nOne.\n", r"input\.headlines\.txt:3: a line must have two sentences"),
-        ("input.headlines", "A dog.\t \nRain.\tSun\nOne.\tTwo.\n", r":1: the sentence is empty"),
+        ("gs.headlines", "4.5\n\n", r"STS\.gs\.headlines\.txt:3: .*\b3 pairs, 2 "),
+        ("gs.headlines", "4.5\n\n5.5\n", r"gs\.headlines\.txt:3: .*grade.*'5\.5'"),
+        ("gs.headlines", "4.5\n\nnan\n", r"gs\.headlines\.txt:3: .*grade.*'nan'"),
+        ("input.headlines", "A dog.\tA hound.\nRain.\nOne.\n", r"input\.headlines\.txt:3: .*sentences.* 1$"),
+        ("input.headlines", "A dog.\t \nRain.\tSun\nOne.\tTwo.\n", r"input\.headlines\.txt:1: .*empty"),
     ],
 )
 def test_sts_year_mistakes(tmp_path, file, text, message):
@@ -91,10 +91,10 @@ def test_sts_year_mistakes(tmp_path, file, text, message):
 
 def test_sts_year_files_that_are_missing(tmp_path):
     paths = write(tmp_path, STS16)
-    with pytest.raises(InputError, match="no files for STS14"):
+    with pytest.raises(InputError, match=r"demo: .*STS14-en-test.*STS2014\.input"):
         read("senteval_sts", paths, year=14)
     del paths["STS/STS16-en-test/STS.gs.plagiarism.txt"]
-    with pytest.raises(InputError, match="plagiarism has only its input file"):
+    with pytest.raises(InputError, match=r"demo: .*plagiarism"):
         read("senteval_sts", paths, year=16)
 
 
@@ -103,7 +103,7 @@ def test_sts13_has_grades_of_smt_alone(tmp_path):
     texts = {f"{head}.input.FNWN.txt": "a\tb\n", f"{head}.gs.FNWN.txt": "1\n", f"{head}.gs.SMT.txt": "2\n3\n"}
     evaluation = read("senteval_sts", write(tmp_path, texts), year=13)
     assert evaluation.items["subset"].unique().to_pylist() == ["FNWN"]
-    with pytest.raises(InputError, match="SMT has only its input file"):
+    with pytest.raises(InputError, match=r"demo: .*SMT"):
         read("senteval_sts", write(tmp_path, {f"{head}.input.SMT.txt": "a\tb\n"}), year=13)
 
 
@@ -168,7 +168,7 @@ def test_sts22_in_the_forms_of_mteb(tmp_path, form):
     assert pairs_of(evaluation, "de-en") == [("de", "Eins.", "en", "One.", 4.5)]
     assert pairs_of(evaluation, "fr") == [("fr", "Un.", "fr", "Deux.", 1)]
     assert read("mteb_sts", {f"data/{form}": path}, subsets=["fr"]).items["subset"].unique().to_pylist() == ["fr"]
-    with pytest.raises(InputError, match="no pairs for 'fr-pl'"):
+    with pytest.raises(InputError, match=r"demo: .*'fr-pl'.* fr$"):
         read("mteb_sts", {f"data/{form}": path}, subsets=["fr", "fr-pl"])
 
 
@@ -177,17 +177,17 @@ def test_sts17_of_mteb_by_folder_and_mistakes(tmp_path):
     paths = write(tmp_path, {"data/en-tr/test.jsonl": json.dumps(row) + "\n"})
     assert pairs_of(read("mteb_sts", paths), "en-tr") == [("en", "a", "tr", "b", 2)]
     for broken, message in (
-        ({**row, "score": 6}, "from 0 to 5"),
-        ({**row, "sentence2": ""}, "sentence2 is empty"),
-        ([1], "not a JSON object"),
+        ({**row, "score": 6}, r"test\.jsonl:1: .*grade.*'6'"),
+        ({**row, "sentence2": ""}, r"test\.jsonl:1: .*sentence2"),
+        ([1], r"test\.jsonl:1: .*object.* 1$"),
     ):
         paths["data/en-tr/test.jsonl"].write_text(json.dumps(broken) + "\n")
         with pytest.raises(InputError, match=message):
             read("mteb_sts", paths)
     paths["data/en-tr/test.jsonl"].write_text("{\n")
-    with pytest.raises(InputError, match=r"test\.jsonl:1: not JSON"):
+    with pytest.raises(InputError, match=r"test\.jsonl:1: .* JSON; "):
         read("mteb_sts", paths)
-    with pytest.raises(InputError, match="neither the file's nor the folder's name"):
+    with pytest.raises(InputError, match=r"test\.jsonl: .*`lang`.*name"):
         read("mteb_sts", write(tmp_path, {"test.jsonl": json.dumps(row) + "\n"}))
 
 
@@ -201,7 +201,7 @@ def test_pairs_of_a_json_array_are_read_also_behind_a_blank_line(tmp_path, packi
 
 
 def test_a_set_of_pairs_is_never_empty(tmp_path):
-    with pytest.raises(InputError, match=r"no pairs with a score.*files: en\.tsv; read are \.jsonl"):
+    with pytest.raises(InputError, match=r"demo: .*en\.tsv.*\.jsonl"):
         read("mteb_sts", write(tmp_path, {"en.tsv": "2\ta\tb\n"}))
 
 
@@ -211,7 +211,7 @@ def test_an_article_of_sts22_without_text_is_one_space(tmp_path):
     paths = write(tmp_path, {"en/test.jsonl": text})
     found = pairs_of(read("mteb_sts", paths, empty_as_space=True), "en")
     assert found == [("en", first, "en", "b", 2) for first in ("a", " ", " ", " ")]
-    with pytest.raises(InputError, match=r"test\.jsonl:2: the sentence1 is empty"):
+    with pytest.raises(InputError, match=r"test\.jsonl:2: .*sentence1"):
         read("mteb_sts", paths)
 
 
@@ -231,21 +231,21 @@ def test_quality_estimation_is_scored_by_z_mean(tmp_path):
     files = quality_archive(tmp_path, "en-de-dev.tar.gz", QE + '0\tShe said "no.\tSie sagte nein.\t[1, 2]\t64.1\t[0.1]\t-0.25\t-0.3\n')
     assert pairs_of(read("mlqe_pe", files), "en-de") == [("en", 'She said "no.', "de", "Sie sagte nein.", -0.25)]
     assert pairs_of(read("mlqe_pe", files, score="mean"), "en-de")[0][4] == 64.1
-    with pytest.raises(InputError, match="no column 'z_median'"):
+    with pytest.raises(InputError, match=r"dev\.ende\.df\.short\.tsv:1: .*'z_median'"):
         read("mlqe_pe", files, score="z_median")
-    with pytest.raises(InputError, match="no scores for these languages"):
+    with pytest.raises(InputError, match=r"demo: .*dev\.ende\.df\.short\.tsv"):
         read("mlqe_pe", files, ["fr", "en"])
     twice = {**files, **quality_archive(tmp_path, "en-de-test.tar.gz", QE + "0\ta\tb\t[]\t1\t[]\t1\t1\n")}
-    with pytest.raises(InputError, match="two files for en-de"):
+    with pytest.raises(InputError, match=r"demo: .*en-de.*`files`"):
         read("mlqe_pe", twice)
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("0\ta\tb\t[]\t1\t[]\n", "wrong number of columns; found 6, expected 8"),
-        ("0\ta\tb\t[]\t1\t[]\tgood\t1\n", "a grade must be a number"),
-        ("0\t\tb\t[]\t1\t[]\t1\t1\n", "the sentence is empty"),
+        ("0\ta\tb\t[]\t1\t[]\n", r"dev\.ende\.df\.short\.tsv:2: .*6.*\b8\b"),
+        ("0\ta\tb\t[]\t1\t[]\tgood\t1\n", r"short\.tsv:2: .*grade.*'good'"),
+        ("0\t\tb\t[]\t1\t[]\t1\t1\n", r"dev\.ende\.df\.short\.tsv:2: .*empty"),
     ],
 )
 def test_quality_estimation_mistakes(tmp_path, line, message):
@@ -260,7 +260,7 @@ def test_sentences_of_a_document_of_quality_estimation_are_resampled_together(tm
     assert read("mlqe_pe", files).items["cluster"].to_pylist() == ["Moon"] * 4 + ["Sun"] * 2
     assert "cluster" not in read("mlqe_pe", quality_archive(tmp_path, "en-de-dev.tar.gz", rows)).items.column_names
     files = quality_archive(tmp_path, "en-de-dev.tar.gz", rows, **{"dev.doc_ids": "doc_id\nMoon\nMoon\n"})
-    with pytest.raises(InputError, match=r"dev\.doc_ids:4: .*unequal numbers of lines; .*\.tsv has 4, .*doc_ids has 3"):
+    with pytest.raises(InputError, match=r"dev\.doc_ids:4: .*\.tsv.*4,.*doc_ids.*\b3\b"):
         read("mlqe_pe", files)
 
 
@@ -276,12 +276,10 @@ def test_quality_estimation_of_2021_has_a_file_a_side(tmp_path):
         return {"en-de-test21.tar.gz": tmp_path / "en-de-test21.tar.gz"}
 
     assert pairs_of(read("mlqe_pe", packed()), "en-de") == [("en", "One.", "de", "Eins.", -0.5), ("en", "Two.", "de", "Zwei.", 1.25)]
-    with pytest.raises(
-        InputError, match=r"test21\.da:2: .*unequal numbers of lines; test21\.da has 1, test21\.mt has 2, test21\.src has 2"
-    ):
+    with pytest.raises(InputError, match=r"test21\.da:2: .*test21\.da.*1, test21\.mt.*2, test21\.src.*\b2\b"):
         read("mlqe_pe", packed(**{"goldlabels/test21.da": "1\n"}))
     del members["test21.mt"]
-    with pytest.raises(InputError, match=r"file test21\.mt of en-de is missing"):
+    with pytest.raises(InputError, match=r"test21\.src: .*test21\.mt .*en-de .*missing"):
         read("mlqe_pe", packed())
 
 

@@ -77,9 +77,9 @@ def test_a_subset_of_one_role_is_cut_to_its_items_in_the_languages():
 def test_languages_with_a_script_are_found_however_they_are_written(named):
     of_scripts = small("flores", [("eins", "one")], lang="deu_Latn")
     assert [row["text"] for row in join("cut", {"flores": of_scripts}, [named, "en"]).texts.to_pylist()] == ["eins", "one"]
-    with pytest.raises(InputError, match="cut: flores has no items in these languages; its languages: deu_Latn, en"):
+    with pytest.raises(InputError, match=r"cut: flores .*deu_Latn, en\b.*`langs`"):
         join("cut", {"flores": of_scripts}, ["deu-Cyrl", "en"])
-    with pytest.raises(InputError, match="cut: no corpus to join"):
+    with pytest.raises(InputError, match=r"cut: .*`of`"):
         join("cut", {})
 
 

@@ -50,24 +50,24 @@ def test_mentions_and_entities(mewsli):
 def test_a_description_in_a_language_that_is_no_text_is_named(mewsli, code):
     record = {**entity("Q220", "Rom", []), "description_language": code}
     mewsli["candidate_set_entities.jsonl"].write_text(json.dumps(record) + "\n")
-    with pytest.raises(InputError, match=r"entities\.jsonl:1: the description_language is (not text|empty)"):
+    with pytest.raises(InputError, match=r"entities\.jsonl:1: .*description_language.*(text|empty)"):
         read("mewsli_x", mewsli, part="entities")
 
 
 def test_mewsli_mistakes(mewsli):
     broken = {"context": context("Rome again.", [(0, 3)]), "mention": mention("m1", 0, 4, "Q220")}
     mewsli["wikinews_mentions-test.jsonl"].write_text(json.dumps(broken) + "\n")
-    with pytest.raises(InputError, match=r"mentions-test\.jsonl:1: a mention is in no sentence"):
+    with pytest.raises(InputError, match=r"mentions-test\.jsonl:1: .*mention.* 0 to 4"):
         read("mewsli_x", mewsli, part="mentions")
     good = json.dumps({"context": context("Rome again.", [(0, 11)]), "mention": mention("m1", 0, 4, "Q220")})
     mewsli["wikinews_mentions-test.jsonl"].write_text(f"{good}\n{good}\n")
-    with pytest.raises(InputError, match="mention 'm1' occurs twice"):
+    with pytest.raises(InputError, match=r"mentions-test\.jsonl:2: .*'m1'.*twice"):
         read("mewsli_x", mewsli, part="mentions")
     mewsli["wikinews_mentions-test.jsonl"].write_text(json.dumps({"context": context("Rome again.", [(0, 11)]), "mentions": 1}) + "\n")
-    with pytest.raises(InputError, match=r"mentions-test\.jsonl:1: not in the format of Mewsli-X"):
+    with pytest.raises(InputError, match=r"mentions-test\.jsonl:1: .*Mewsli-X"):
         read("mewsli_x", mewsli, part="mentions")
     del mewsli["candidate_set_entities.jsonl"]
-    with pytest.raises(InputError, match=r"candidate_set_entities\.jsonl is missing"):
+    with pytest.raises(InputError, match=r"demo: .*candidate_set_entities\.jsonl.*missing"):
         read("mewsli_x", mewsli, part="mentions")
 
 

@@ -61,21 +61,21 @@ def test_tatoeba_languages_and_first_lines(tatoeba):
         assert read("tatoeba", tatoeba, langs).items["subset"].unique().to_pylist() == ["deu"]
     assert read("tatoeba", tatoeba, first=2).gold.num_rows == 4
     assert read("tatoeba", tatoeba, first=2, limit=1).gold.num_rows == 2
-    with pytest.raises(InputError, match=r"no Tatoeba files for fr; languages with files: cmn, deu"):
+    with pytest.raises(InputError, match=r"demo: .* fr; .*cmn, deu"):
         read("tatoeba", tatoeba, ["de", "fr", "en"])
 
 
 def test_tatoeba_mistakes(tatoeba):
     tatoeba["tatoeba.deu-eng.eng"].write_text("one\ntwo\n")
-    with pytest.raises(InputError, match=r"eng:3: .*unequal.*tatoeba\.deu-eng\.deu has 3, tatoeba\.deu-eng\.eng has 2"):
+    with pytest.raises(InputError, match=r"eng:3: .*tatoeba\.deu-eng\.deu.*3, tatoeba\.deu-eng\.eng.*\b2\b"):
         read("tatoeba", tatoeba)
     tatoeba["tatoeba.deu-eng.eng"].write_text("one\n\nthree\n")
-    with pytest.raises(InputError, match=r"tatoeba\.deu-eng\.eng:2: the line is empty"):
+    with pytest.raises(InputError, match=r"tatoeba\.deu-eng\.eng:2: .*empty"):
         read("tatoeba", tatoeba)
     del tatoeba["tatoeba.deu-eng.eng"]
-    with pytest.raises(InputError, match=r"tatoeba\.deu-eng\.eng is missing"):
+    with pytest.raises(InputError, match=r"demo: .*tatoeba\.deu-eng\.eng.*missing"):
         read("tatoeba", tatoeba)
-    with pytest.raises(InputError, match="no Tatoeba files for any language"):
+    with pytest.raises(InputError, match=r"demo: .*Tatoeba.*none"):
         read("tatoeba", {})
 
 
@@ -136,13 +136,13 @@ def test_sts17_track_4b_stands_by_itself_and_ungraded_pairs_go(tmp_path):
 
 
 @pytest.mark.parametrize(("inputs", "grades", "message"), [
-    ("a\tb\nc\td\n", "1\n", r"gs\.track5\.en-en\.txt:2: .*unequal.*2 pairs, 1 grade$"),
-    ("a\tb\n", "1\n2\n", r"input\.track5\.en-en\.txt:2: .*unequal.*1 pair, 2 grades"),
-    ("a\tb\nc\n", "1\n2\n", r"track5\.en-en\.txt:2: a line must have two sentences"),
-    ("a\tb\n", "six\n", r"gs\.track5\.en-en\.txt:1: a grade must be a number from 0 to 5; found 'six'"),
-    ("a\tb\n", "5.5\n", r"a grade must be a number"),
-    ("a\tb\n", "nan\n", r"a grade must be a number"),
-    ("a\t \n", "1\n", r"input\.track5\.en-en\.txt:1: the sentence is empty"),
+    ("a\tb\nc\td\n", "1\n", r"gs\.track5\.en-en\.txt:2: .*\b2\b.*\b1\b grade$"),
+    ("a\tb\n", "1\n2\n", r"input\.track5\.en-en\.txt:2: .*\b1\b.*\b2\b"),
+    ("a\tb\nc\n", "1\n2\n", r"track5\.en-en\.txt:2: .*sentences"),
+    ("a\tb\n", "six\n", r"gs\.track5\.en-en\.txt:1: .*grade.*'six'"),
+    ("a\tb\n", "5.5\n", r"gs\.track5\.en-en\.txt:1: .*grade"),
+    ("a\tb\n", "nan\n", r"gs\.track5\.en-en\.txt:1: .*grade"),
+    ("a\t \n", "1\n", r"input\.track5\.en-en\.txt:1: .*empty"),
 ])  # fmt: skip
 def test_sts17_mistakes(tmp_path, inputs, grades, message):
     with pytest.raises(InputError, match=message):
@@ -151,10 +151,10 @@ def test_sts17_mistakes(tmp_path, inputs, grades, message):
 
 def test_sts17_files_that_are_missing(tmp_path):
     files = sts17_files(tmp_path, "track5_DOT_en__en", "a\tb\n", "1\n")
-    with pytest.raises(InputError, match="no STS 2017 track"):
+    with pytest.raises(InputError, match=r"demo: .*STS 2017.*STS\.gs\.track5\.en-en\.txt"):
         read("sts17", files, ["ar", "en"][:1])
     del files["STS.gs.track5.en-en.txt"]
-    with pytest.raises(InputError, match="track en-en has only its input file"):
+    with pytest.raises(InputError, match=r"demo: .*en-en.*only"):
         read("sts17", files)
 
 
@@ -187,14 +187,14 @@ def test_sts_of_our_own(graded):
 
 
 def test_sts_of_our_own_mistakes(graded):
-    with pytest.raises(InputError, match="'en-fr' has a language without a file"):
+    with pytest.raises(InputError, match=r"demo: .*'en-fr'.*en, de"):
         read("sts_tsv", graded, ["en", "de"], pairs=["en-fr"])
     body = graded["sts_de.tsv"].read_text()
     graded["sts_de.tsv"].write_text(body.replace("1.5", "2"))
-    with pytest.raises(InputError, match=r"sts_de\.tsv:3: the grade of item 's2' differs from that in sts_en\.tsv"):
+    with pytest.raises(InputError, match=r"sts_de\.tsv:3: .*'s2'.*sts_en\.tsv"):
         read("sts_tsv", graded, ["en", "de"])
     graded["sts_de.tsv"].write_text(body.replace("1.5", "6"))
-    with pytest.raises(InputError, match=r"sts_de\.tsv:3: a grade must be a number from 0 to 5; found '6'"):
+    with pytest.raises(InputError, match=r"sts_de\.tsv:3: .*grade.*'6'"):
         read("sts_tsv", graded, ["de"])
 
 
@@ -275,12 +275,12 @@ def test_the_test_split_of_bucc_has_no_gold(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "text", "message"), [
-    ("de-en.sample.de", "de-1 Eins.\n", r"de-en\.sample\.de:1: a line must be: id, tab, sentence"),
-    ("de-en.sample.de", BUCC["de-en.sample.de"] + "de-1\tx\n", r"de-en\.sample\.de:6: id 'de-1' occurs twice"),
-    ("de-en.sample.de", "de-1\t\n", r"de-en\.sample\.de:1: the sentence is empty"),
-    ("de-en.sample.gold", "de-1\ten-9\n", r"de-en\.sample\.gold:1: a gold line must be.*'de-1\\ten-9'"),
-    ("de-en.sample.gold", "de-1\n", r"de-en\.sample\.gold:1: a gold line must be"),
-    ("de-en.sample.gold", BUCC["de-en.sample.gold"] + "de-1\ten-3\n", r"de-en\.sample\.gold:3: the gold pair de-1 en-3 occurs twice"),
+    ("de-en.sample.de", "de-1 Eins.\n", r"de-en\.sample\.de:1: .*tab"),
+    ("de-en.sample.de", BUCC["de-en.sample.de"] + "de-1\tx\n", r"de-en\.sample\.de:6: .*'de-1'"),
+    ("de-en.sample.de", "de-1\t\n", r"de-en\.sample\.de:1: .*empty"),
+    ("de-en.sample.gold", "de-1\ten-9\n", r"de-en\.sample\.gold:1: .*gold.*'de-1\\ten-9'"),
+    ("de-en.sample.gold", "de-1\n", r"de-en\.sample\.gold:1: .*gold"),
+    ("de-en.sample.gold", BUCC["de-en.sample.gold"] + "de-1\ten-3\n", r"de-en\.sample\.gold:3: .*de-1 en-3"),
 ])  # fmt: skip
 def test_bucc_mistakes(tmp_path, name, text, message):
     with pytest.raises(InputError, match=message):
@@ -290,15 +290,15 @@ def test_bucc_mistakes(tmp_path, name, text, message):
 def test_a_mistake_in_an_archive_of_bucc_names_it_the_member_and_the_line(tmp_path):
     archive = tmp_path / "bucc2018-de-en.sample-gold.tar.bz2"
     files = bucc_archive(archive, BUCC | {"de-en.sample.en": "en-1\tThree.\nen-2\n"})
-    with pytest.raises(InputError, match="a line must be: id, tab, sentence") as raised:
+    with pytest.raises(InputError, match=r"de-en\.sample\.en:2: .*tab") as raised:
         read("bucc", files, ["de"], split="sample")
     assert raised.value.where == f"{archive}:bucc2018/de-en/de-en.sample.en:2"
 
 
 def test_bucc_files_that_are_missing(tmp_path):
-    with pytest.raises(InputError, match=r"file fr-en\.sample\.fr is missing"):
+    with pytest.raises(InputError, match=r"demo: .*fr-en\.sample\.fr.*missing"):
         read("bucc", bucc_files(tmp_path, BUCC), ["fr"], split="sample")
-    with pytest.raises(InputError, match="unknown split 'dev'; allowed: sample, training, test"):
+    with pytest.raises(InputError, match=r"demo: .*'dev'.*sample, training, test"):
         read("bucc", {}, ["de"], split="dev")
 
 

@@ -91,17 +91,17 @@ def test_sentences_that_read_the_same_answer_alike_and_an_answer_in_none_leaves_
 
 
 def test_lareqa_mistakes(lareqa):
-    with pytest.raises(InputError, match="no file for fr"):
+    with pytest.raises(InputError, match=r"demo: .* fr; .* de, en"):
         read("xquad_r", lareqa, ["en", "fr"], part="questions")
     lareqa["de.json"].write_text(squad("Es regnete.", [[0, 11]], [("q1", "Regnete es?", 3)]))
     for langs in (["de", "en"], ["en", "de"]):
-        with pytest.raises(InputError, match="language de: question 'q2' does not exist in all languages"):
+        with pytest.raises(InputError, match=r"language de: .*'q2'"):
             read("xquad_r", lareqa, langs, part="questions")
     lareqa["de.json"].write_text(squad("Es regnete.", [[0, 5]], [("q1", "a", 0), ("q1", "b", 0)]))
-    with pytest.raises(InputError, match="question 'q1' occurs twice"):
+    with pytest.raises(InputError, match=r"de\.json.*'q1'.*twice"):
         read("xquad_r", lareqa, part="questions")
     lareqa["de.json"].write_text("[]")
-    with pytest.raises(InputError, match="no key 'data'"):
+    with pytest.raises(InputError, match=r"de\.json: .*'data'"):
         read("xquad_r", lareqa, part="questions")
 
 
@@ -145,28 +145,28 @@ def test_copa_and_social_iqa_are_english(tmp_path):
     assert set(read("xcopa", files, split="dev").items["cluster"].to_pylist()) == {"Kai won."}
     assert "cluster" not in read("xcopa", copa, split="val").items.column_names
     files["dev-labels.lst"].write_text("9" * 5000)
-    with pytest.raises(InputError, match="the label is not one of the choices"):
+    with pytest.raises(InputError, match=r"dev\.jsonl:1: .*label.* 3 "):
         read("xcopa", files, split="dev")
     files["dev-labels.lst"].write_text("2\n1\n")
-    with pytest.raises(InputError, match=r"dev\.jsonl:2: .*unequal numbers of lines; 1 question, 2 labels"):
+    with pytest.raises(InputError, match=r"dev\.jsonl:2: .*\b1\b.*\b2\b"):
         read("xcopa", files, split="dev")
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"label": 2}, "the label is not one of the choices; found 2 for 2 choices"),
-        ({"question": "why"}, "unknown kind of question 'why'"),
-        ({"choice2": " "}, r"test\.de\.jsonl:1: the choice is empty"),
-        ({"premise": ""}, "the premise is empty"),
-        ({"choice2": "wet \ud800"}, r"half of a surrogate pair; found 'wet \\ud800'"),
+        ({"label": 2}, r"test\.de\.jsonl:1: .*label.* 2 .* 2 "),
+        ({"question": "why"}, r"test\.de\.jsonl:1: .*'why'"),
+        ({"choice2": " "}, r"test\.de\.jsonl:1: .*choice"),
+        ({"premise": ""}, r"test\.de\.jsonl:1: .*premise"),
+        ({"choice2": "wet \ud800"}, r"demo: .*'wet \\ud800'"),
     ],
 )
 def test_xcopa_mistakes(tmp_path, change, message):
     files = write(tmp_path, {"test.de.jsonl": json.dumps({**XCOPA, **change}) + "\n"})
     with pytest.raises(InputError, match=message):
         read("xcopa", files)
-    with pytest.raises(InputError, match="no test file for fr"):
+    with pytest.raises(InputError, match=r"demo: .* fr; .* de$"):
         read("xcopa", files, ["fr"])
 
 
@@ -186,12 +186,12 @@ def test_laws_and_their_classes(tmp_path):
         ("de", "de:32006R1", "Gesetz", None, [0, 7]),
         ("en", "en:32006R1", "Law", None, [0, 7]),
     ]
-    with pytest.raises(InputError, match="no law has a text in 'fr'"):
+    with pytest.raises(InputError, match=r"demo: .*law.*'fr'"):
         read("multi_eurlex", files, ["fr"])
     files["multi_eurlex/test.jsonl"].write_text(json.dumps({**LAW, "eurovoc_concepts": {"level_1": ["5"]}}) + "\n")
-    with pytest.raises(InputError, match="'5' is not a level 1 concept"):
+    with pytest.raises(InputError, match=r"test\.jsonl:1: '5'.*100142.*100162"):
         read("multi_eurlex", files)
-    with pytest.raises(InputError, match=r"file dev\.jsonl is missing"):
+    with pytest.raises(InputError, match=r"demo: .*dev\.jsonl.*missing"):
         read("multi_eurlex", files, split="dev")
 
 
@@ -213,9 +213,9 @@ def test_flores(tmp_path):
     ]
     assert read("flores200", files, parts=["devtest"]).gold.num_rows == 2
     files["deu_Latn.devtest"].write_text("zwei\n")
-    with pytest.raises(InputError, match=r"deu_Latn\.devtest:2: .*deu_Latn has 2 sentences, eng_Latn 3"):
+    with pytest.raises(InputError, match=r"deu_Latn\.devtest:2: .*deu_Latn.*\b2\b.*eng_Latn \b3\b"):
         read("flores200", files)
-    with pytest.raises(InputError, match=r"no file fra_Latn\.dev"):
+    with pytest.raises(InputError, match=r"demo: .*fra_Latn\.dev; .*deu_Latn, eng_Latn"):
         read("flores200", files, ["fra_Latn"])
 
 
@@ -280,9 +280,9 @@ def test_labelled_corpora_become_classes(tmp_path):
     assert graded.gold.select(["subset", "score"]).to_pylist() == [{"subset": "en", "score": 1.0}]
     assert [row[2] for row in texts_of(graded)] == ["C.", "A."]
     assert graded.items["role"].to_pylist() == ["first", "second"]
-    with pytest.raises(InputError, match="the form `graded` needs `grades`"):
+    with pytest.raises(InputError, match=r"demo: .*`graded`.*`grades`"):
         read("labelled", {}, corpora={"xnli": table}, form="graded")
-    with pytest.raises(InputError, match="unknown form 'pairs'"):
+    with pytest.raises(InputError, match=r"demo: .*'pairs'"):
         read("labelled", {}, corpora={"xnli": table}, form="pairs")
 
 
@@ -321,10 +321,10 @@ def test_paraphrases_of_the_mirror(mirror):
 def test_rows_without_label_or_second_text_are_named():
     row = {"id": ["c:f:1"], "a_lang": ["de"], "a_text": ["A."], "b_lang": ["de"], "group": [None]}
     one = pa.table({**row, "b_text": ["B."], "label": pa.array([None], pa.list_(pa.float32()))})
-    with pytest.raises(InputError, match="c:f:1: a row has no label"):
+    with pytest.raises(InputError, match=r"c:f:1: .*label"):
         read("labelled", {}, corpora={"c": one})
     other = pa.table({**row, "b_text": pa.array([None], pa.string()), "label": [[1.0]]})
-    with pytest.raises(InputError, match="c:f:1: a pair has no second text"):
+    with pytest.raises(InputError, match=r"c:f:1: .*second"):
         read("labelled", {}, corpora={"c": other})
 
 
@@ -337,7 +337,7 @@ def test_a_pool_of_sentences_and_its_queries():
     wider = read("sentence_pool", {}, ["en"], corpora={"wiki": table}, queries=["Where?"], size=100)
     assert chosen < {row[2] for row in texts_of(wider, "candidate")}
     assert len(texts_of(wider, "candidate")) == 40
-    with pytest.raises(InputError, match="no sentence in 'de'"):
+    with pytest.raises(InputError, match=r"demo: .*'de'.*wiki"):
         read("sentence_pool", {}, ["de"], corpora={"wiki": table}, queries=["Wo?"])
 
 

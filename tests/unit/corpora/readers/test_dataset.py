@@ -72,21 +72,21 @@ def test_a_column_may_be_called_as_one_inside_another(tmp_path, rows):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.csv", b"text\nx\n\xff\n", r"a\.csv:3: not UTF-8"),
-        ("a.csv", b"text\nx\ny,z\n", r"a\.csv: not a readable CSV file.*line 3.*Delete it"),
-        ("a.csv", b"texts\nx\n", r"a\.csv:1: no key 'text'.*did you mean 'texts'"),
-        ("a.csv", b"", r"a\.csv: the file is empty"),
-        ("a.tsv", b"text\tn\n\t2\n", r"a\.tsv:1: the column text is empty"),
-        ("a.jsonl", b'{"text": "x"}\n{"text": "y"\n{"text": "z"}\n', r"a\.jsonl:2: not JSON"),
-        ("a.jsonl", b'{"text": "x"}\n{"text": "\xff"}\n', r"a\.jsonl:2: not UTF-8"),
-        ("a.txt", b"x\ny\n\xff\n", r"a\.txt:3: not UTF-8"),
-        ("a.txt.gz", gzip.compress(b"x\n\xff\n"), r"a\.txt\.gz:2: not UTF-8"),
-        ("a.txt.gz", b"x\n", r"a\.txt\.gz: damaged or truncated archive"),
-        ("a.txt.zst", zstandard.compress(bytes(range(32, 127)) * 9000)[:-9], r"a\.txt\.zst: damaged or truncated archive"),
-        ("a.zip", b"", r"'a\.zip' is an archive. Unpack it"),
-        ("a.gz", b"", r"a\.gz: unknown file format"),
-        ("a.txt", None, r"a\.txt: file is missing"),
-        ("a.csv", None, r"a\.csv: file is missing"),
+        ("a.csv", b"text\nx\n\xff\n", r"a\.csv:3: .*0xff.* 1$"),
+        ("a.csv", b"text\nx\ny,z\n", r"a\.csv: .*CSV.* line 3\b.*`local`"),
+        ("a.csv", b"texts\nx\n", r"a\.csv:1: .*'text'.*'texts'"),
+        ("a.csv", b"", r"a\.csv: .*empty"),
+        ("a.tsv", b"text\tn\n\t2\n", r"a\.tsv:1: .*text .*empty"),
+        ("a.jsonl", b'{"text": "x"}\n{"text": "y"\n{"text": "z"}\n', r"a\.jsonl:2: .* JSON; "),
+        ("a.jsonl", b'{"text": "x"}\n{"text": "\xff"}\n', r"a\.jsonl:2: .*0xff.* 11$"),
+        ("a.txt", b"x\ny\n\xff\n", r"a\.txt:3: .*0xff.* 1$"),
+        ("a.txt.gz", gzip.compress(b"x\n\xff\n"), r"a\.txt\.gz:2: .*0xff.* 1$"),
+        ("a.txt.gz", b"x\n", r"a\.txt\.gz: .*archive"),
+        ("a.txt.zst", zstandard.compress(bytes(range(32, 127)) * 9000)[:-9], r"a\.txt\.zst: .*archive"),
+        ("a.zip", b"", r"demo: 'a\.zip'.*`dataset`"),
+        ("a.gz", b"", r"a\.gz: .*\.arrow, \.csv"),
+        ("a.txt", None, r"a\.txt: .*missing"),
+        ("a.csv", None, r"a\.csv: .*missing"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_told_with_its_line(tmp_path, rows, name, content, message):
@@ -99,7 +99,7 @@ def test_a_file_that_cannot_be_read_is_told_with_its_line(tmp_path, rows, name, 
 def test_who_lacks_the_package_that_unpacks_zstd_is_told_its_name(tmp_path, rows, monkeypatch):
     (tmp_path / "a.csv.zst").write_bytes(zstandard.compress(b"text\nx\n"))
     monkeypatch.setattr("crosslign.corpora.readers.dataset.find_spec", lambda name: None)
-    with pytest.raises(InputError, match="Install the package zstandard"):
+    with pytest.raises(InputError, match=r"a\.csv\.zst: .*zstandard"):
         rows("dataset", {"a.csv.zst": tmp_path / "a.csv.zst"}, ["en"], columns={"text": "text"}, kind="mono")
 
 
@@ -116,12 +116,12 @@ def test_files_of_data_sets(tmp_path, rows):
         kept = [(row["a_text"], row["b_text"], row["label"], row["id"]) for row in found]
         assert kept == [("A", "B", [1.0], f"demo:{path.name}:1"), ("E", "F", [0.0], f"demo:{path.name}:3")]
     path = tmp_path / "train.parquet"
-    with pytest.raises(InputError, match=r"train\.parquet:1: no key 'pair.premises'.*did you mean 'premise'"):
+    with pytest.raises(InputError, match=r"train\.parquet:1: .*'pair.premises'.*'premise'"):
         rows("dataset", {path.name: path}, ["en"], columns={"pair.premises": "a_text"})
-    with pytest.raises(InputError, match=r"train\.parquet:1: key 'pair' has neither text"):
+    with pytest.raises(InputError, match=r"train\.parquet:1: .*'pair'.*\{'premise': 'A'"):
         rows("dataset", {path.name: path}, ["en"], columns={"pair": "a_text"})
     (tmp_path / "cut.parquet").write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(InputError, match=r"cut\.parquet: not a readable Parquet file.*Delete it"):
+    with pytest.raises(InputError, match=r"cut\.parquet: .*Parquet.*`local`"):
         rows("dataset", {"cut.parquet": tmp_path / "cut.parquet"}, ["en"], columns=columns)
-    with pytest.raises(InputError, match="unknown file format"):
+    with pytest.raises(InputError, match=r"a\.orc: .*\.arrow, \.csv"):
         rows("dataset", {"a.orc": tmp_path / "a.orc"}, ["en"], columns=columns)

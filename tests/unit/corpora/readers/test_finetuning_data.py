@@ -37,7 +37,7 @@ def test_copa_asks_for_cause_or_effect_in_words(tmp_path):
         ("It rained. What was the effect?", "The street got wet.", [1.0]),
         ("It rained. What was the effect?", "The sun rose.", [0.0]),
     ]
-    with pytest.raises(InputError, match="not one of the choices"):
+    with pytest.raises(InputError, match=r"train\.jsonl:1: .*label.* 2 .* 2 "):
         rows("multiple_choice", written(tmp_path / "train.jsonl", [{**COPA, "label": 2}]), ["en"])
 
 
@@ -57,7 +57,7 @@ def test_laws_have_all_their_classes_and_share_a_group_over_languages(tmp_path):
         ("c:A:de", "A", [0.0, 20.0]),
         ("c:C:de", "C", [1.0]),
     ]
-    with pytest.raises(InputError, match="not a level 1 concept"):
+    with pytest.raises(InputError, match=r"train\.jsonl:1: '100163'.*100142.*100162"):
         rows("multi_eurlex", written(tmp_path / "train.jsonl", [law("A", {"en": "one"}, ["100163"])]), ["en"])
 
 
@@ -77,9 +77,9 @@ def test_a_mention_stands_in_braces_beside_its_entitys_description(tmp_path):
     assert [(row["a_text"], row["b_text"], row["id"]) for row in found] == [
         ("Goths: The { Goths } took it.", "A people.", "c:wikipedia_pairs-train.jsonl:1")
     ]
-    with pytest.raises(InputError, match="no key 'entity"):
+    with pytest.raises(InputError, match=r"p\.jsonl:1: .*'entity\.entity_id'.*contextual_mention"):
         rows("mention_pairs", written(tmp_path / "p.jsonl", [{"contextual_mention": pair["contextual_mention"]}]), ["en"])
-    with pytest.raises(InputError, match=r"p\.jsonl:1: the description_language is not text; found 5"):
+    with pytest.raises(InputError, match=r"p\.jsonl:1: .*description_language.*\b5\b"):
         rows("mention_pairs", written(tmp_path / "p.jsonl", [{**pair, "entity": {**entity, "description_language": 5}}]), ["en"])
 
 

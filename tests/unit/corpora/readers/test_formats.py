@@ -49,24 +49,24 @@ def test_members_are_read_where_they_lie(tmp_path, rows, name):
         (f"demo:{name}/a/en.tsv:2", "en", "1", "2", "2"),
         (f"demo:{name}/a/de.tsv:2", "de", "eins", "zwei", "2"),
     ]
-    with pytest.raises(InputError, match=rf"{name}: member 'a/fr\.tsv' is not in the archive"):
+    with pytest.raises(InputError, match=rf"{name}: .*'a/fr\.tsv'.*a/de\.tsv, a/en\.tsv"):
         rows("tsv", pack(tmp_path / name, PARTS), ["fr"], member={"fr": "a/fr.tsv"}, **options)
-    with pytest.raises(InputError, match="`member` names no file for 'fr'"):
+    with pytest.raises(InputError, match=r"demo: `member`.*'fr'.*\['en'\]"):
         rows("tsv", pack(tmp_path / name, PARTS), ["fr"], member={"en": "a/en.tsv"}, **options)
-    with pytest.raises(InputError, match="is an archive"):
+    with pytest.raises(InputError, match=r"demo: '.*'.*`member`"):
         rows("tsv", pack(tmp_path / name, PARTS), ["fr"], **options)
 
 
 def test_errors_name_member_and_line(tmp_path, rows):
     files = zipped(tmp_path / "x.zip", {"a.txt": "one\n\nthree\n"})
-    with pytest.raises(InputError, match=r"x\.zip:a\.txt:2: the line is empty"):
+    with pytest.raises(InputError, match=r"x\.zip:a\.txt:2: .*empty"):
         rows("text_lines", files, ["en"], member="a.txt")
     assert [row["text"] for row in rows("text_lines", files, ["en"], member="a.txt", skip_empty=True)] == ["one", "three"]
 
 
 def test_an_unsafe_member_is_refused_by_name(tmp_path, rows):
     files = zipped(tmp_path / "x.zip", {"../a.txt": "one\n"})
-    with pytest.raises(InputError, match=r"member '\.\./a\.txt' would land outside"):
+    with pytest.raises(InputError, match=r"x\.zip: .*'\.\./a\.txt'.*outside"):
         rows("text_lines", files, ["en"], member="../a.txt")
 
 
@@ -84,9 +84,9 @@ def test_moses_of_opus(tmp_path, rows):
         ("one", "一", "demo:en-zh_CN.txt.zip/X.en-zh_CN.en:1"),
         ("three", "三", "demo:en-zh_CN.txt.zip/X.en-zh_CN.en:3"),
     ]
-    with pytest.raises(InputError, match=r"X\.en-zh_CN\.en:2: the line is empty"):
+    with pytest.raises(InputError, match=r"X\.en-zh_CN\.en:2: .*empty"):
         rows("moses", files, ["en", "zh"], codes={"zh": "zh_CN"})
-    with pytest.raises(InputError, match=r"one file name must end in \.zh"):
+    with pytest.raises(InputError, match=r"demo: .* \.zh; .*\[\].*`sides`"):
         rows("moses", files, ["en", "zh"])
 
 
@@ -114,15 +114,15 @@ def test_json_lines(tmp_path, rows):
         ("A", [0.0], "1", "demo:a.jsonl:1"),
         ("G\u2028g", [1.0], "4", "demo:a.jsonl:4"),
     ]
-    with pytest.raises(InputError, match=r"a\.jsonl:2: unknown label '-'"):
+    with pytest.raises(InputError, match=r"a\.jsonl:2: .*'-'"):
         rows("json_lines", {"a.jsonl": path}, ["en"], labels=labels, **options)
-    with pytest.raises(InputError, match=r"a\.jsonl:1: no key 'sentence3'.*did you mean 'sentence"):
+    with pytest.raises(InputError, match=r"a\.jsonl:1: .*'sentence3'.*'sentence"):
         rows("json_lines", {"a.jsonl": path}, ["en"], columns={"sentence3": "a_text"})
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("{", "not JSON"), ("[1]", "not a JSON object"), ('{"t": [1]}', "has neither text"), ('{"t": "\\ud800"}', "half of a surrogate pair")],
+    [("{", " JSON; "), ("[1]", r"object.* 1$"), ('{"t": [1]}', r"'t'.*\[1\]"), ('{"t": "\\ud800"}', "surrogate")],
 )
 def test_json_mistakes(tmp_path, rows, text, message):
     (tmp_path / "a.jsonl").write_text(text + "\n")
@@ -177,11 +177,11 @@ OUTSIDE = '<!DOCTYPE tmx [<!ENTITY x SYSTEM "file:///etc/passwd">]><tmx><body/><
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (BOMB, "declares an entity 'a'"),
-        (OUTSIDE, "declares an entity 'x'"),
-        (TMX[:-20], r"not XML"),
-        ("<html/>", "outermost element is <html>"),
-        ("<tmx>&u;</tmx>", "not XML"),
+        (BOMB, "entity 'a'"),
+        (OUTSIDE, "entity 'x'"),
+        (TMX[:-20], "XML"),
+        ("<html/>", "<html>"),
+        ("<tmx>&u;</tmx>", "XML"),
     ],
 )
 def test_tmx_mistakes(tmp_path, rows, text, message):
@@ -198,9 +198,9 @@ def test_aligned_columns(tmp_path, rows):
         ("x.zip/x.tsv:2", "en", "one"),
         ("x.zip/x.tsv:3", "en", "two"),
     ]
-    with pytest.raises(InputError, match=r"x\.tsv:3: the column de is empty"):
+    with pytest.raises(InputError, match=r"x\.tsv:3: .* de .*empty"):
         rows("aligned_columns", files, ["de"], member="x.tsv")
-    with pytest.raises(InputError, match=r"no column 'es'"):
+    with pytest.raises(InputError, match=r"x\.zip:x\.tsv:1: .*'es'"):
         rows("aligned_columns", files, ["es"], member="x.tsv")
 
 
@@ -217,7 +217,7 @@ def test_translate_train_leaves_broken_lines_out_where_it_may(tmp_path, rows):
         ("de", "a2", [0.0]),
     ]
     assert found[0]["group"] == found[1]["group"] != found[3]["group"]
-    with pytest.raises(InputError, match=r"en-de\.tsv:2: wrong number of columns; found 1, expected 5"):
+    with pytest.raises(InputError, match=r"en-de\.tsv:2: .*columns.* 1, .* 5$"):
         rows("translate_train", files, ["en", "de"], **options)
 
 
@@ -239,7 +239,7 @@ def test_squad(tmp_path, rows):
     assert rows("squad", {"train.json": path}, ["en"])[0]["b_text"] == context[18:70]
     assert rows("squad", {"train.json": path}, ["en"], answer="paragraph")[0]["b_text"] == context
     path.write_text('{"data": [{"paragraphs": [{}]}]}')
-    with pytest.raises(InputError, match="not in the format of SQuAD"):
+    with pytest.raises(InputError, match=r"train\.json: .*SQuAD.*'qas'"):
         rows("squad", {"train.json": path}, ["en"])
 
 
@@ -290,14 +290,14 @@ def test_wikipedia_parquet(tmp_path, rows):
     pq.write_table(pa.table({"id": ["12", "13"], "title": ["A", "B"], "text": ["First one here. Second.\n\nHeading", None]}), path)
     found = rows("wikipedia_parquet", {"a.parquet": path}, ["en"], min_words=2)
     assert [(row["id"], row["text"]) for row in found] == [("demo:a.parquet:12.1", "First one here.")]
-    with pytest.raises(InputError, match="no column 'body'"):
+    with pytest.raises(InputError, match=r"a\.parquet: .*'body'.*id, text, title"):
         rows("wikipedia_parquet", {"a.parquet": path}, ["en"], columns=["id", "body"])
     pq.write_table(pa.table({"id": ["12"], "text": [b"First one here."]}), path)
-    with pytest.raises(InputError, match="column 'text' is not text") as refused:
+    with pytest.raises(InputError, match=r"a\.parquet: .*'text'.*binary") as refused:
         rows("wikipedia_parquet", {"a.parquet": path}, ["en"])
     assert "its type is binary" in str(refused.value)
     path.write_bytes(b"PAR1 no")
-    with pytest.raises(InputError, match=r"not a readable Parquet file.*Delete it"):
+    with pytest.raises(InputError, match=r"a\.parquet: .*Parquet.*`local`"):
         rows("wikipedia_parquet", {"a.parquet": path}, ["en"])
 
 
@@ -312,7 +312,7 @@ def test_triplets_csv(tmp_path, rows):
         ("demo:t.csv:4:hard_neg", "f", "h", [2.0]),
     ]
     path.write_text("sent0,sent1\na,b\n")
-    with pytest.raises(InputError, match="no column 'hard_neg'"):
+    with pytest.raises(InputError, match=r"t\.csv:1: .*'hard_neg'"):
         rows("triplets_csv", {"t.csv": path}, ["en"])
 
 

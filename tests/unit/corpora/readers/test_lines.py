@@ -61,19 +61,19 @@ def test_packed_files_are_unpacked_on_the_way(tmp_path, suffix, pack):
     path = written(tmp_path, pack(body), "a.txt" + suffix)
     assert list(read_lines(path)) == [(1, "eins"), (2, "zwei\u2028drei"), (3, "vier")]
     path.write_bytes(pack(body * 20_000)[:-9])
-    with pytest.raises(InputError, match=r"a\.txt.*damaged or truncated"):
+    with pytest.raises(InputError, match=r"a\.txt.*damaged"):
         list(read_lines(path))
 
 
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"good\nb\xff\xfed\n", r"a\.txt:2: not UTF-8; byte 0xff at column 2"),
-        (b"good\ngood\ncut \xe4\xb8", r"a\.txt:3: not UTF-8"),
-        (b"surrogate \xed\xa0\x80\n", r"a\.txt:1: not UTF-8"),
+        (b"good\nb\xff\xfed\n", r"a\.txt:2: .*byte 0xff.* 2$"),
+        (b"good\ngood\ncut \xe4\xb8", r"a\.txt:3: .*byte 0xe4.* 5$"),
+        (b"surrogate \xed\xa0\x80\n", r"a\.txt:1: .*byte 0xed.* 11$"),
         (b"a\n\0\n", r"a\.txt:2: a NUL"),
         ("utf-16 text".encode("utf-16-le"), r"a\.txt:1: a NUL"),
-        (b"", r"a\.txt: the file is empty"),
+        (b"", r"a\.txt: .*empty"),
     ],
 )
 def test_bad_bytes_are_named_with_file_and_line(tmp_path, data, message):
@@ -161,13 +161,13 @@ def test_every_space_is_blank():
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"gone\.txt: file is missing"):
+    with pytest.raises(InputError, match=r"gone\.txt: .*missing"):
         list(read_lines(tmp_path / "gone.txt"))
 
 
 @pytest.mark.parametrize("text", ["", " ", "\t", "\u3000", "\r", "\u00a0\u2028"])
 def test_white_space_is_no_text(tmp_path, text):
-    with pytest.raises(InputError, match=r"a:7: the line is empty"):
+    with pytest.raises(InputError, match=r"a:7: .*empty"):
         check_text(text, "a", 7)
 
 

@@ -32,7 +32,7 @@ def written(path, text):
 def test_an_entity_of_a_dtd_elsewhere_is_refused_and_does_not_vanish(tmp_path, rows):
     """Golden: expat passes over `&eacute;` where the document type names a file that is not read."""
     files = written(tmp_path / "a.tmx", TMX.format(unit(("en", "caf&eacute;"), ("de", "Kaffee"))))
-    with pytest.raises(InputError, match=r"a\.tmx:2: the file does not define the entity 'eacute'"):
+    with pytest.raises(InputError, match=r"a\.tmx:2: .*'eacute'"):
         rows("tmx", files, ["en", "de"])
     files = written(tmp_path / "a.tmx", TMX.format(unit(("en", "caf&#233; &amp; tea"), ("de", "Kaffee"))))
     assert rows("tmx", files, ["en", "de"])[0]["a_text"] == "café & tea"
@@ -57,11 +57,11 @@ def test_units_without_a_language_are_counted(tmp_path, rows):
 def test_numbers_that_are_none_are_no_scores(tmp_path, rows, number):
     files = written(tmp_path / "a.tsv", f"a\tb\t{number}\nc\td\t1\n")
     columns = {**BITEXT, "3": "score"}
-    with pytest.raises(InputError, match=r"a\.tsv:1: score is not a number"):
+    with pytest.raises(InputError, match=r"a\.tsv:1: score .*number"):
         rows("tsv", files, ["en", "de"], columns=columns)
     assert [row["score"] for row in rows("tsv", files, ["en", "de"], columns=columns, skip_broken=True)] == [1.0]
     files = written(tmp_path / "a.jsonl", json.dumps({"t": "a", "l": float(number)}) + "\n")
-    with pytest.raises(InputError, match=r"a\.jsonl:1: label is not a number"):
+    with pytest.raises(InputError, match=r"a\.jsonl:1: label .*number"):
         rows("json_lines", files, ["en"], columns={"t": "a_text", "l": "label"})
 
 
@@ -74,7 +74,7 @@ def test_a_quoted_field_may_be_large(tmp_path, rows):
 
 def test_nul_in_json_is_refused_as_in_lines(tmp_path, rows):
     files = written(tmp_path / "a.jsonl", '{"t": "good"}\n{"t": "a\\u0000b"}\n')
-    with pytest.raises(InputError, match=r"demo:a\.jsonl:2: a NUL character"):
+    with pytest.raises(InputError, match=r"demo:a\.jsonl:2: .*NUL"):
         rows("json_lines", files, ["en"], columns={"t": "text"}, kind="mono")
 
 
@@ -82,7 +82,7 @@ def test_nul_in_json_is_refused_as_in_lines(tmp_path, rows):
 def test_an_answer_outside_its_paragraph_is_refused(tmp_path, rows, start):
     asked = [{"id": "q", "question": "Who?", "answers": [{"text": "Ann", "answer_start": start}]}]
     files = written(tmp_path / "a.json", json.dumps({"data": [{"paragraphs": [{"context": "Ann. Bob is here.", "qas": asked}]}]}))
-    with pytest.raises(InputError, match=rf"outside its paragraph; question q: character {start:,} of 17"):
+    with pytest.raises(InputError, match=rf"a\.json: .* q: .*{start:,} .*\b17\b"):
         rows("squad", files, ["en"])
 
 
@@ -113,9 +113,9 @@ def test_members_with_a_leading_dot_and_what_macos_packs_beside_them(tmp_path, r
 @pytest.mark.parametrize("name", ["a.zip", "a.tar"])
 def test_two_members_of_one_name_are_refused(tmp_path, rows, name):
     files = archive(tmp_path / name, [("x.txt", "old\n"), ("x.txt", "new\n")])
-    with pytest.raises(InputError, match=rf"{name}: member 'x\.txt' occurs twice"):
+    with pytest.raises(InputError, match=rf"{name}: .*'x\.txt'.*twice"):
         rows("text_lines", files, ["en"], member="x.txt")
-    with pytest.raises(InputError, match=r"member 'y\.txt' is not in the archive.*did you mean 'x\.txt'"):
+    with pytest.raises(InputError, match=r"'y\.txt'.*archive.*'x\.txt'"):
         rows("text_lines", archive(tmp_path / name, [("x.txt", "old\n")]), ["en"], member="y.txt")
 
 
@@ -139,19 +139,19 @@ def test_packed_members_of_an_archive_are_unpacked(tmp_path, rows):
 def test_a_number_with_an_underscore_is_none(tmp_path, rows):
     """Golden: Python reads `1_5` as 15."""
     files = written(tmp_path / "a.tsv", "a\tb\t1_5\n")
-    with pytest.raises(InputError, match=r"a\.tsv:1: score is not a number; found '1_5'"):
+    with pytest.raises(InputError, match=r"a\.tsv:1: score .*'1_5'"):
         rows("tsv", files, ["de", "en"], columns={**BITEXT, "3": "score"})
 
 
 def test_a_truth_value_is_no_text_and_no_number(tmp_path, rows):
     files = written(tmp_path / "a.jsonl", '{"text": true}\n')
-    with pytest.raises(InputError, match=r"a\.jsonl:1: key 'text' has neither text nor a number; found True"):
+    with pytest.raises(InputError, match=r"a\.jsonl:1: .*'text'.*True"):
         rows("json_lines", files, ["en"], columns={"text": "text"}, kind="mono")
 
 
 def test_files_whose_names_say_no_language_are_to_be_named(tmp_path, rows):
     files = {**written(tmp_path / "de.txt", "a\n"), **written(tmp_path / "en.txt", "b\n")}
-    with pytest.raises(InputError, match=r"one file name must end in \.de.*`sides`"):
+    with pytest.raises(InputError, match=r"demo: .* \.de; .*\[\].*'de\.txt', 'en\.txt'.*`sides`"):
         rows("moses", files, ["de", "en"])
 
 
@@ -159,7 +159,7 @@ def test_files_whose_names_say_no_language_are_to_be_named(tmp_path, rows):
 def test_a_value_of_json_that_is_no_text_is_named(tmp_path, rows, change):
     question = {"premise": "It rained.", "choice1": "It was wet.", "choice2": "It was dry.", "question": "effect", "label": 0, **change}
     files = written(tmp_path / "train.jsonl", json.dumps(question) + "\n")
-    with pytest.raises(InputError, match=r"train\.jsonl:1: the (premise|choice|kind of question) is not text; found"):
+    with pytest.raises(InputError, match=r"train\.jsonl:1: .*(premise|choice|question).*text; "):
         rows("multiple_choice", files, ["en"])
 
 
@@ -167,7 +167,7 @@ def test_a_value_of_json_that_is_no_text_is_named(tmp_path, rows, change):
 def test_a_law_of_another_form_is_named(tmp_path, rows, change):
     law = {"celex_id": "32006D0213", "text": {"en": "Decision"}, "eurovoc_concepts": {"level_1": ["100142"]}, **change}
     files = written(tmp_path / "train.jsonl", json.dumps(law) + "\n")
-    with pytest.raises(InputError, match=r"train\.jsonl:1: (not in the format of MultiEURLEX|the celex_id is not text)"):
+    with pytest.raises(InputError, match=r"train\.jsonl:1: .*(MultiEURLEX|celex_id)"):
         rows("multi_eurlex", files, ["en"])
 
 
@@ -219,12 +219,12 @@ def test_questions_of_another_form_end_in_words_or_are_questions(tmp_path, path,
 )
 def test_of_two_columns_of_one_name_none_is_taken(tmp_path, rows, kind, name, line, options):
     files = written(tmp_path / name, line * 2)
-    with pytest.raises(InputError, match=r":1: two columns are called 'one'; found one, two"):
+    with pytest.raises(InputError, match=r":1: .*'one'; .*one, two"):
         rows(kind, files, ["en"], **options)
     assert len(rows(kind, written(tmp_path / name, line.replace("one", "four").replace("four", "one", 1) * 2), ["en"], **options)) > 0
 
 
 def test_of_two_columns_of_scores_none_is_taken(tmp_path):
     files = written(tmp_path / "dev.ende.df.short.tsv", "original\ttranslation\tz_mean\tz_mean\nA\tB\t1\t2\n")
-    with pytest.raises(InputError, match=r":1: two columns are called 'z_mean'"):
+    with pytest.raises(InputError, match=r":1: .*'z_mean'; .*z_mean, z_mean"):
         EVALUATIONS.get("mlqe_pe")(Given(files, {}, "demo"))

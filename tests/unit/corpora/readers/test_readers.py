@@ -48,10 +48,10 @@ def test_text_lines_of_several_languages(tmp_path, rows):
         ("demo:en.txt:1", "en", "one"),
         ("demo:en.txt:2", "en", "two"),
     ]
-    with pytest.raises(InputError, match=r"language of 'de\.txt' is unknown.*file_langs"):
+    with pytest.raises(InputError, match=r"demo: .*'de\.txt'.*file_langs"):
         rows("text_lines", files, ["de", "en"])
     files["de.txt"].write_text("a\n \nb\n")
-    with pytest.raises(InputError, match=r"de\.txt:2: the line is empty"):
+    with pytest.raises(InputError, match=r"de\.txt:2: .*empty"):
         rows("text_lines", files, ["de", "en"], file_langs=langs)
 
 
@@ -59,7 +59,7 @@ def test_a_misspelt_file_has_no_language(tmp_path, rows):
     """Its rows had both languages of the corpus, one a side."""
     files = write(tmp_path, de_DOT_tsv="eins\tzwei\n", en_DOT_tsv="one\ttwo\n")
     options = {"columns": {1: "a_text", 2: "b_text"}, "file_langs": {"de.tsv": ["de"], "em.tsv": ["en"]}}
-    with pytest.raises(InputError, match=r"`file_langs` names 'em\.tsv', which is not a file of the corpus; .*did you mean 'en\.tsv'"):
+    with pytest.raises(InputError, match=r"demo: .*`file_langs`.*'em\.tsv'.*'en\.tsv'"):
         rows("tsv", files, ["de", "en"], **options)
 
 
@@ -72,15 +72,15 @@ def test_moses(tmp_path, rows):
         {"id": "demo:c.de-en.de:1", "a_text": "eins", "b_text": "one", **row},
         {"id": "demo:c.de-en.de:2", "a_text": "zwei", "b_text": "two", **row},
     ]
-    with pytest.raises(InputError, match=r"one file name must end in \.fr"):
+    with pytest.raises(InputError, match=r"demo: .* \.fr; .*\[\].*'c\.de-en\.de'.*`sides`"):
         rows("moses", files, ["de", "fr"])
 
 
 @pytest.mark.parametrize(("german", "english", "message"), [
-    ("a\nb\nc\n", "a\nb\n", r"unequal.*a\.de has 3, a\.en has 2"),
-    ("a\n", "a\nb\nc\n\n", r"unequal.*a\.de has 1, a\.en has 4"),
-    ("a\n\nc\n", "a\nb\nc\n", r"a\.de:2: the line is empty"),
-    ("a\nb\n", "a\n\t\n", r"a\.en:2: the line is empty"),
+    ("a\nb\nc\n", "a\nb\n", r"demo: .*a\.de.*3, a\.en.*\b2\b"),
+    ("a\n", "a\nb\nc\n\n", r"demo: .*a\.de.*1, a\.en.*\b4\b"),
+    ("a\n\nc\n", "a\nb\nc\n", r"a\.de:2: .*empty"),
+    ("a\nb\n", "a\n\t\n", r"a\.en:2: .*empty"),
 ])  # fmt: skip
 def test_moses_mistakes(tmp_path, rows, german, english, message):
     with pytest.raises(InputError, match=message):
@@ -99,7 +99,7 @@ def test_dictionary(tmp_path, rows):
     assert [(row["a_lang"], row["b_lang"]) for row in rows("dictionary", named, ["de", "en"])] == [("en", "de"), ("de", "en")]
     for bad, found in (("one", 1), ("", 0), ("a b c", 3)):
         files["en-de.txt"].write_text(f"cat Katze\n{bad}\nx y\n")
-        with pytest.raises(InputError, match=rf"en-de\.txt:2: a line must have two words; found {found}"):
+        with pytest.raises(InputError, match=rf"en-de\.txt:2: .*words.* {found}\b"):
             rows("dictionary", files, ["en", "de"])
 
 
@@ -144,7 +144,7 @@ def test_tsv_by_name_with_labels_and_quotes(tmp_path, rows):
         ("demo:a.csv:2", 'He said "yes",\nthen no.', None, [0.0], "t1"),
         ("demo:a.csv:4", "plain", None, [2.0], "t2"),
     ]
-    with pytest.raises(InputError, match=r"a\.csv:4: unknown label 'contradiction'.*allowed"):
+    with pytest.raises(InputError, match=r"a\.csv:4: .*'contradiction'"):
         rows("tsv", files, ["en"], labels={"entailment": 0, "contradictory": 2}, **options)
 
 
@@ -158,22 +158,22 @@ def test_tsv_of_ragged_rows(tmp_path, rows):
     files = write(tmp_path, a_DOT_tsv="eins\tone\nzwei\ttwo\tsource\tsource\ndrei\tthree\n")
     found = rows("tsv", files, ["de", "en"], columns={1: "a_text", 2: "b_text"}, ragged=True)
     assert [(row["a_text"], row["b_text"]) for row in found] == [("eins", "one"), ("zwei", "two"), ("drei", "three")]
-    with pytest.raises(InputError, match=r"a\.tsv:2: wrong number of columns; found 1, expected 2"):
+    with pytest.raises(InputError, match=r"a\.tsv:2: .*columns.* 1, .* 2$"):
         rows("tsv", write(tmp_path, a_DOT_tsv="a\tb\na\n"), ["de", "en"], columns={1: "a_text", 2: "b_text"}, ragged=True)
 
 
 @pytest.mark.parametrize(("text", "options", "message"), [
-    ("a\tb\na\n", {}, r"a\.tsv:2: wrong number of columns; found 1, expected 2"),
-    ("a\tb\na\tb\tc\n", {}, r"a\.tsv:2: wrong number of columns; found 3, expected 2"),
-    ("a\t \n", {}, r"a\.tsv:1: the column b_text is empty"),
-    ("a\tb\n", {"columns": {1: "a_text", 5: "b_text"}}, r"a\.tsv:1: no column '5'; allowed: 1, 2"),
-    ("first\tb\na\tb\n", {"columns": {"frist": "a_text", "b": "b_text"}, "header": True}, r"no column 'frist'.*did you mean 'first'"),
-    ("a\tx\n", {"columns": {1: "a_text", 2: "score"}}, r"a\.tsv:1: score is not a number; found 'x'"),
-    ('a\tb\n"a\tb\nc\td\n', {"quoting": True}, r"a\.tsv:2: broken quoting; .*, on line 3"),
-    ('a\tb\n"a"x\tb\n', {"quoting": True}, r"a\.tsv:2: broken quoting"),
-    ("a\tb\n", {"columns": {1: "a_text", 2: "label"}}, r"columns of a bitext corpus must be"),
-    ("a\tb\n", {"columns": {2: "b_text"}}, r"a_text is required"),
-    ("a\tb\n", {"columns": {1: "a_text", 2: "a_text"}}, r"two fields fill the column 'a_text'"),
+    ("a\tb\na\n", {}, r"a\.tsv:2: .*columns.* 1, .* 2$"),
+    ("a\tb\na\tb\tc\n", {}, r"a\.tsv:2: .*columns.* 3, .* 2$"),
+    ("a\t \n", {}, r"a\.tsv:1: .*b_text.*empty"),
+    ("a\tb\n", {"columns": {1: "a_text", 5: "b_text"}}, r"a\.tsv:1: .*'5'; .* 1, 2"),
+    ("first\tb\na\tb\n", {"columns": {"frist": "a_text", "b": "b_text"}, "header": True}, r"a\.tsv:1: .*'frist'.*'first'"),
+    ("a\tx\n", {"columns": {1: "a_text", 2: "score"}}, r"a\.tsv:1: score .*'x'"),
+    ('a\tb\n"a\tb\nc\td\n', {"quoting": True}, r"a\.tsv:2: .*quoting.*\b3\b"),
+    ('a\tb\n"a"x\tb\n', {"quoting": True}, r"a\.tsv:2: .*quoting"),
+    ("a\tb\n", {"columns": {1: "a_text", 2: "label"}}, r"demo: .*bitext.*\['a_text', 'label'\]"),
+    ("a\tb\n", {"columns": {2: "b_text"}}, r"demo: .*bitext.*\['b_text'\]"),
+    ("a\tb\n", {"columns": {1: "a_text", 2: "a_text"}}, r"demo: .*'a_text'.*\['a_text', 'a_text'\]"),
 ])  # fmt: skip
 def test_tsv_mistakes(tmp_path, rows, text, options, message):
     with pytest.raises(InputError, match=message):
@@ -202,20 +202,20 @@ def test_nli_triplets(tmp_path, rows):
 
 
 @pytest.mark.parametrize(("german", "message"), [
-    ("n1\tP\tE\tC\n", r"nli_de\.tsv: item 'n2' is missing; nli_en\.tsv has it on line 3"),
-    ("n1\tP\tE\tC\nn2\tP\tE\tC\nn3\tP\tE\tC\n", r"nli_en\.tsv: item 'n3' is missing; nli_de\.tsv has it on line 4"),
-    ("n1\tP\tE\tC\nn1\tP\tE\tC\n", r"nli_de\.tsv:3: id 'n1' occurs twice; first on line 2"),
-    ("n1\tP\tE\n", r"nli_de\.tsv:2: wrong number of columns"),
-    ("n1\tP\t \tC\n", r"nli_de\.tsv:2: the column entailed is empty"),
+    ("n1\tP\tE\tC\n", r"nli_de\.tsv: .*'n2'.*nli_en\.tsv.*\b3\b"),
+    ("n1\tP\tE\tC\nn2\tP\tE\tC\nn3\tP\tE\tC\n", r"nli_en\.tsv: .*'n3'.*nli_de\.tsv.*\b4\b"),
+    ("n1\tP\tE\tC\nn1\tP\tE\tC\n", r"nli_de\.tsv:3: .*'n1'.* 2$"),
+    ("n1\tP\tE\n", r"nli_de\.tsv:2: .*columns.* 3, .* 4$"),
+    ("n1\tP\t \tC\n", r"nli_de\.tsv:2: .*entailed.*empty"),
 ])  # fmt: skip
 def test_nli_mistakes(tmp_path, rows, german, message):
     files = write(tmp_path, nli_en_DOT_tsv=HEADER + "n1\tp\te\tc\nn2\tp\te\tc\n", nli_de_DOT_tsv=HEADER + german)
     with pytest.raises(InputError, match=message):
         rows("nli_tsv", files, ["en", "de"])
-    with pytest.raises(InputError, match=r"no file nli_fr\.tsv.*\['de', 'en'\]"):
+    with pytest.raises(InputError, match=r"demo: .*nli_fr\.tsv.*\['de', 'en'\]"):
         rows("nli_tsv", files, ["en", "fr"])
     files["nli_en.tsv"].write_text("id\tpremise\n")
-    with pytest.raises(InputError, match=r"nli_en\.tsv:1: wrong header"):
+    with pytest.raises(InputError, match=r"nli_en\.tsv:1: .*header.*'entailed', 'contradicting'"):
         rows("nli_tsv", files, ["en"])
 
 
@@ -266,18 +266,18 @@ def test_bible(tmp_path, rows, bible, packed):
 
 
 def test_bible_mistakes(tmp_path, rows, bible):
-    with pytest.raises(InputError, match=r"version 'q' is missing; found \['2', 'c', 'k', 'x'\]"):
+    with pytest.raises(InputError, match=r"bible\.db: .*'q'.*\['2', 'c', 'k', 'x'\]"):
         rows("bible_sqlite", {"bible.db": bible}, ["en"], versions={"en": ["q"]})
-    with pytest.raises(InputError, match="`versions` names none for 'de'"):
+    with pytest.raises(InputError, match=r"demo: `versions`.*'de'.*\['en', 'zh'\]"):
         rows("bible_sqlite", {"bible.db": bible}, ["de"], versions=VERSIONS)
     bible.write_bytes(b"no database, but a page that says sign in" * 100)
-    with pytest.raises(InputError, match=r"bible\.db: not a readable Bible database"):
+    with pytest.raises(InputError, match=r"bible\.db: .*Bible"):
         rows("bible_sqlite", {"bible.db": bible}, ["en"], versions=VERSIONS)
     empty = tmp_path / "empty.db"
     sqlite3.connect(empty).execute("CREATE TABLE other (a)").connection.close()
-    with pytest.raises(InputError, match="no such table: bible"):
+    with pytest.raises(InputError, match=r"empty\.db: .*such table: bible"):
         rows("bible_sqlite", {"empty.db": empty}, ["en"], versions=VERSIONS)
-    with pytest.raises(InputError, match="not a readable Bible database"):
+    with pytest.raises(InputError, match=r"gone\.db: .*Bible"):
         rows("bible_sqlite", {"gone.db": tmp_path / "gone.db"}, ["en"], versions=VERSIONS)
     assert not (tmp_path / "gone.db").exists()
 

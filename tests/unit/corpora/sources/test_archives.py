@@ -88,7 +88,7 @@ def test_a_leading_dot_is_no_part_of_a_member_of_a_tar(tmp_path):
     with open_member(archive, "data/deep/b.txt") as stream:
         assert stream.read() == b"beta"
     assert extract_folder(archive, "data/", tmp_path / "out", 10_000) == [tmp_path / "out/data/a.txt", tmp_path / "out/data/deep/b.txt"]
-    with pytest.raises(InputError, match="outside the folder"):
+    with pytest.raises(InputError, match=r"b\.tar: .*'[^']*/etc/passwd'.*outside"):
         extract_folder(tar_of(tmp_path / "b.tar", [(".//etc/passwd", b"x")]), "", tmp_path / "other", 10)
 
 
@@ -98,7 +98,7 @@ def test_a_file_packed_alone(tmp_path, suffix):
     archive.write_bytes(pack(b"hello", suffix))
     extract_member(archive, "text.txt", tmp_path / "out", 5)
     assert (tmp_path / "out").read_bytes() == b"hello"
-    with pytest.raises(InputError, match=r"'text\.txt' is larger than allowed.*more than 4 bytes"):
+    with pytest.raises(InputError, match=r"'text\.txt'.*larger.* 4 "):
         extract_member(archive, "text.txt", tmp_path / "out2", 4)
     assert not (tmp_path / "out2").exists()
 
@@ -122,10 +122,10 @@ OUTSIDE = ["../evil", "data/../../evil", "/etc/evil", "data/..\\..\\evil", "C:\\
 @pytest.mark.parametrize("member", OUTSIDE)
 def test_a_member_that_would_land_outside_is_refused_by_name(tmp_path, name, member):
     archive = make(tmp_path / name, [("good", b"x"), (member, b"evil")])
-    with pytest.raises(InputError, match="outside the folder") as error:
+    with pytest.raises(InputError, match=rf"{name}: .*outside") as error:
         extract_folder(archive, "", tmp_path / "sub" / "out", 100)
     assert repr(member) in str(error.value)
-    with pytest.raises(InputError, match="outside the folder"):
+    with pytest.raises(InputError, match=rf"{name}: .*outside"):
         extract_member(archive, member, tmp_path / "sub" / "one", 100)
     assert sorted(path.name for path in tmp_path.rglob("*")) == [name, "sub"]
 
@@ -133,9 +133,9 @@ def test_a_member_that_would_land_outside_is_refused_by_name(tmp_path, name, mem
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE])
 def test_links_and_devices_in_a_tar_are_refused_by_name(tmp_path, kind):
     archive = tar_of(tmp_path / "a.tar.gz", [(link("data", kind), b""), ("data/a", b"x")])
-    with pytest.raises(InputError, match=r"member 'data' is a link or a device"):
+    with pytest.raises(InputError, match=r"'data'.*link"):
         extract_folder(archive, "", tmp_path / "out", 100)
-    with pytest.raises(InputError, match=r"member 'data' is a link or a device"):
+    with pytest.raises(InputError, match=r"'data'.*link"):
         extract_member(archive, "data", tmp_path / "one", 100)
     assert [path.name for path in tmp_path.iterdir()] == ["a.tar.gz"]
 
@@ -143,7 +143,7 @@ def test_links_and_devices_in_a_tar_are_refused_by_name(tmp_path, kind):
 @pytest.mark.parametrize("mode", [stat.S_IFLNK | 0o777, stat.S_IFCHR | 0o600, stat.S_IFIFO | 0o600])
 def test_links_and_devices_in_a_zip_are_refused_by_name(tmp_path, mode):
     archive = zip_of(tmp_path / "a.zip", [(special_zip("data", mode), b"/etc/passwd")])
-    with pytest.raises(InputError, match=r"member 'data' is a link or a device"):
+    with pytest.raises(InputError, match=r"'data'.*link"):
         extract_folder(archive, "", tmp_path / "out", 100)
 
 
@@ -155,9 +155,9 @@ def test_an_unneeded_link_does_not_hinder(tmp_path):
 @pytest.mark.parametrize("name", ["a.zip", "a.tar.xz"])
 def test_a_name_that_occurs_twice_is_refused(tmp_path, name):
     archive = make(tmp_path / name, [("x/a", b"first"), ("x/a", b"second")])
-    with pytest.raises(InputError, match="'x/a' occurs twice"):
+    with pytest.raises(InputError, match=r"'x/a'.*twice"):
         extract_member(archive, "x/a", tmp_path / "one", 100)
-    with pytest.raises(InputError, match="'x/a' occurs twice"):
+    with pytest.raises(InputError, match=r"'x/a'.*twice"):
         extract_folder(archive, "", tmp_path / "out", 100)
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
@@ -165,16 +165,16 @@ def test_a_name_that_occurs_twice_is_refused(tmp_path, name):
 def test_a_file_that_is_also_a_folder_is_refused(tmp_path):
     for entries in ([("x", b"file"), ("x/a", b"inside")], [("x/a", b"inside"), ("x", b"file")], [("x/a", b"1"), ("x/./a", b"2")]):
         archive = tar_of(tmp_path / "a.tar", entries)
-        with pytest.raises(InputError, match="occurs twice"):
+        with pytest.raises(InputError, match=r"a\.tar: .*twice"):
             extract_folder(archive, "", tmp_path / "out", 100)
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_bomb_is_refused_by_name(tmp_path, name):
     archive = make(tmp_path / name, [("small", b"x"), ("bomb", bytes(2_000_000))])
-    with pytest.raises(InputError, match=r"'bomb' is larger than allowed.*2,000,000 bytes declared"):
+    with pytest.raises(InputError, match=r"'bomb'.*2,000,000 "):
         extract_member(archive, "bomb", tmp_path / "one", 1_999_999)
-    with pytest.raises(InputError, match=r"'bomb' is larger than allowed.*1,999,999 allowed"):
+    with pytest.raises(InputError, match=r"'bomb'.*1,999,999 "):
         extract_folder(archive, "", tmp_path / "out", 2_000_000)
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
@@ -184,7 +184,7 @@ def test_a_zip_that_lies_about_sizes_gives_no_more_than_it_declared(tmp_path):
     archive = zip_of(tmp_path / "a.zip", [("bomb", body)])
     data = archive.read_bytes().replace(struct.pack("<I", len(body)), struct.pack("<I", 10))
     archive.write_bytes(data)
-    with pytest.raises(InputError, match="damaged"):
+    with pytest.raises(InputError, match=r"a\.zip: damaged"):
         extract_member(archive, "bomb", tmp_path / "one", 100)
     assert not (tmp_path / "one").exists()
 
@@ -198,7 +198,7 @@ def test_truncated_archives_are_named_and_leave_nothing(tmp_path, name):
     else:
         archive.write_bytes(pack(noise, archive.suffix))
     archive.write_bytes(archive.read_bytes()[:-4_000][:60_000])
-    with pytest.raises(InputError, match="damaged or truncated") as error:
+    with pytest.raises(InputError, match=rf"{name}: damaged") as error:
         extract_member(archive, "text", tmp_path / "out", 1_000_000)
     assert str(archive) in str(error.value)
     assert [path.name for path in tmp_path.iterdir()] == [name]
@@ -216,9 +216,9 @@ def test_a_tar_that_ends_without_its_end_is_not_whole(tmp_path, packed, broken):
         content[header] ^= 1
     archive = tmp_path / packed
     archive.write_bytes(pack(bytes(content), archive.suffix))
-    with pytest.raises(InputError, match=rf"{packed}: damaged or truncated archive; .*: expected a member or the end of the archive"):
+    with pytest.raises(InputError, match=rf"{packed}: [^']*member"):
         member_names(archive)
-    with pytest.raises(InputError, match="damaged or truncated archive"):
+    with pytest.raises(InputError, match=rf"{packed}: damaged"):
         extract_folder(archive, "", tmp_path / "out", 100)
     assert not (tmp_path / "out").exists()
     archive.write_bytes(pack(whole[: 6 * tarfile.BLOCKSIZE] + bytes(tarfile.BLOCKSIZE), archive.suffix))
@@ -228,19 +228,19 @@ def test_a_tar_that_ends_without_its_end_is_not_whole(tmp_path, packed, broken):
 @pytest.mark.parametrize("name", [*FORMATS, "text.gz", "text.bz2", "text.xz", "text.zst"])
 def test_noise_is_no_archive(tmp_path, name):
     (tmp_path / name).write_bytes(b"<html>sign in, please, before you download this</html>" * 30)
-    with pytest.raises(InputError, match="damaged or truncated"):
+    with pytest.raises(InputError, match=rf"{name}: damaged"):
         extract_member(tmp_path / name, "text", tmp_path / "out", 1_000)
 
 
 def test_other_mistakes_have_one_line(tmp_path):
     archive = zip_of(tmp_path / "a.zip", [("a", b"x")])
-    with pytest.raises(InputError, match="'b' is not in the archive"):
+    with pytest.raises(InputError, match=r"a\.zip: .*'b'.*archive"):
         extract_member(archive, "b", tmp_path / "out", 10)
-    with pytest.raises(InputError, match="no member begins with 'b/'"):
+    with pytest.raises(InputError, match=r"a\.zip: .*'b/'"):
         extract_folder(archive, "b/", tmp_path / "out", 10)
-    with pytest.raises(InputError, match=r"unknown archive format.*\.tar\.zst"):
+    with pytest.raises(InputError, match=r"a\.rar: .*\.tar\.zst"):
         member_names(tmp_path / "a.rar")
-    with pytest.raises(InputError, match="missing"):
+    with pytest.raises(InputError, match=r"gone\.zip: .*missing"):
         extract_member(tmp_path / "gone.zip", "a", tmp_path / "out", 10)
     with zipfile.ZipFile(archive, "w") as out:
         out.writestr("a", b"x")
@@ -248,7 +248,7 @@ def test_other_mistakes_have_one_line(tmp_path):
     for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         data[data.index(signature) + offset] |= 1
     archive.write_bytes(bytes(data))
-    with pytest.raises(InputError, match="encrypted"):
+    with pytest.raises(InputError, match=r"a\.zip: .*encrypted"):
         extract_member(archive, "a", tmp_path / "out", 10)
 
 
@@ -262,22 +262,22 @@ def test_members_are_read_without_landing_anywhere(tmp_path, name):
     archive = make(tmp_path / name, CONTENT.items())
     for member, data in CONTENT.items():
         assert opened(archive, member) == data
-    with pytest.raises(InputError, match=rf"{name}: member 'data/c\.txt' is not in the archive"):
+    with pytest.raises(InputError, match=rf"{name}: .*'data/c\.txt'.*archive"):
         opened(archive, "data/c.txt")
     archive.write_bytes(archive.read_bytes()[: archive.stat().st_size // 2])
-    with pytest.raises(InputError, match=rf"{name}: damaged or truncated archive"):
+    with pytest.raises(InputError, match=rf"{name}: damaged"):
         opened(archive, "README")
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
 def test_what_is_no_plain_file_is_not_opened(tmp_path):
     archive = tar_of(tmp_path / "a.tar.gz", [(link("data", tarfile.SYMTYPE), b"")])
-    with pytest.raises(InputError, match=r"member 'data' is a link or a device"):
+    with pytest.raises(InputError, match=r"'data'.*link"):
         opened(archive, "data")
     archive = zip_of(tmp_path / "a.zip", [(special_zip("data", stat.S_IFLNK | 0o777), b"/etc/passwd"), ("../up", b"x")])
-    with pytest.raises(InputError, match=r"member 'data' is a link or a device"):
+    with pytest.raises(InputError, match=r"'data'.*link"):
         opened(archive, "data")
-    with pytest.raises(InputError, match=r"member '\.\./up' would land outside"):
+    with pytest.raises(InputError, match=r"a\.zip: .*'\.\./up'.*outside"):
         opened(archive, "../up")
 
 
@@ -286,7 +286,7 @@ def test_a_member_with_flipped_bits_is_named(tmp_path):
     raw = bytearray(archive.read_bytes())
     raw[60] ^= 0xFF
     archive.write_bytes(raw)
-    with pytest.raises(InputError, match=r"a\.zip: damaged or truncated archive"):
+    with pytest.raises(InputError, match=r"a\.zip: damaged"):
         opened(archive, "a.txt")
 
 
@@ -297,7 +297,7 @@ def test_a_zip_whose_directory_is_said_to_lie_elsewhere_is_damaged(tmp_path, pla
     raw = bytearray(archive.read_bytes())
     raw[place : place + 4] = struct.pack("<I", struct.unpack_from("<I", raw, len(raw) + place)[0] + 7)
     archive.write_bytes(raw)
-    with pytest.raises(InputError, match=r"a\.zip: damaged or truncated archive"):
+    with pytest.raises(InputError, match=r"a\.zip: damaged"):
         opened(archive, "a.txt")
 
 
@@ -307,7 +307,7 @@ def test_a_header_that_would_fill_the_memory_is_refused(tmp_path, kind):
     header.type, header.size = kind, 3 << 20
     archive = tmp_path / "a.tar.gz"
     archive.write_bytes(gzip.compress(header.tobuf() + bytes(header.size) + tarfile.TarInfo("a").tobuf() + bytes(1024)))
-    with pytest.raises(InputError, match=r"a\.tar\.gz: .*a header has 3,145,728 bytes, 1,048,576 are allowed"):
+    with pytest.raises(InputError, match=r"a\.tar\.gz: .*3,145,728.*1,048,576"):
         member_names(archive)
 
 

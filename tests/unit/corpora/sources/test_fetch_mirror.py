@@ -49,7 +49,7 @@ def test_a_damaged_record_of_a_first_download_is_named_and_no_other_file_is_take
     fetch_file("demo", DEAD, {"name": "a.txt"}, dest, [mirror])
     record = dest.with_name("a.txt.sha256")
     record.write_bytes(content)
-    with pytest.raises(InputError, match=r"a\.txt\.sha256: not (UTF-8|a record of a download)"):
+    with pytest.raises(InputError, match=r"a\.txt\.sha256: .*(UTF-8|record)"):
         fetch_file("demo", DEAD, {"name": "a.txt"}, dest, [mirror])
     record.unlink()
     assert fetch_file("demo", DEAD, {"name": "a.txt"}, dest, [mirror])["sha256"] == hashlib.sha256(b"x").hexdigest()
@@ -102,7 +102,7 @@ def test_a_manifest_that_is_no_csv_is_named(mirror, tmp_path, content):
     (mirror / "MANIFEST.csv").write_bytes(content)
     before = csv.field_size_limit(131_072)  # the library's own; our readers of corpora raise it for the process
     try:
-        with pytest.raises(InputError, match=r"MANIFEST\.csv: not (a CSV file|UTF-8)"):
+        with pytest.raises(InputError, match=r"MANIFEST\.csv: .*(CSV|UTF-8)"):
             fetch_file("demo", DEAD, {"name": "a.txt"}, tmp_path / "a.txt", [mirror])
     finally:
         csv.field_size_limit(before)
@@ -114,7 +114,7 @@ def test_local_files_are_copied_and_verified(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     fetch_file("demo", {"local": "given"}, {"name": "a.txt", "sha256": SHA}, tmp_path / "out" / "a.txt", [])
     assert (tmp_path / "out" / "a.txt").read_bytes() == BODY
-    with pytest.raises(InputError, match=r"given/b\.txt: b\.txt is missing"):
+    with pytest.raises(InputError, match=r"given/b\.txt: b\.txt .*`local`"):
         fetch_file("demo", {"local": "given"}, {"name": "b.txt"}, tmp_path / "out" / "b.txt", [])
 
 
@@ -154,18 +154,16 @@ def test_wheels_come_through_pip_and_the_users_index(tmp_path, monkeypatch, wait
     for name in names:
         sha = hashlib.sha256((index / name).read_bytes()).hexdigest()
         assert fetch_file("toy", source, {"name": name, "sha256": sha}, tmp_path / name, [])["sha256"] == sha
-    with pytest.raises(
-        NetworkError, match=rf"expected sha256 {'0' * 64}, found {hashlib.sha256((index / names[0]).read_bytes()).hexdigest()}"
-    ):
+    with pytest.raises(NetworkError, match=rf"sha256 {'0' * 64}, .*{hashlib.sha256((index / names[0]).read_bytes()).hexdigest()}"):
         fetch_file("toy", source, {"name": names[0], "sha256": "0" * 64}, tmp_path / "again.whl", [])
     assert len(waits) == 2
-    with pytest.raises(NetworkError, match="No matching distribution"):
+    with pytest.raises(NetworkError, match=r"toycorpus==2\.0 .*toycorpus==2\.0"):
         fetch_file("toy", {"package": "toycorpus", "version": "2.0"}, {"name": names[0]}, tmp_path / "v2.whl", [])
 
 
 def test_a_package_is_not_asked_for_offline(tmp_path, monkeypatch):
     monkeypatch.setenv("CROSSLIGN_OFFLINE", "1")
-    with pytest.raises(NetworkError, match="network is switched off"):
+    with pytest.raises(NetworkError, match="CROSSLIGN_OFFLINE=1"):
         fetch_file("toy", {"package": "toycorpus", "version": "1.0"}, {"name": "toycorpus-1.0-py3-none-any.whl"}, tmp_path / "a.whl", [])
 
 
@@ -211,5 +209,5 @@ def test_hub_files_come_from_the_cache_offline(hub_cache, tmp_path):
 
 
 def test_a_hub_file_that_is_not_cached_is_named(hub_cache, tmp_path):
-    with pytest.raises(NetworkError, match=r"hub:org/name@a{40}/b\.txt: b\.txt .* is missing.*CROSSLIGN_MIRROR"):
+    with pytest.raises(NetworkError, match=r"hub:org/name@a{40}/b\.txt: b\.txt.*CROSSLIGN_MIRROR"):
         fetch_file("demo", hub_cache, {"name": "b.txt"}, tmp_path / "b.txt", [])

@@ -142,7 +142,7 @@ def test_a_weak_tag_that_has_changed_is_seen_in_the_answer(there, dest, waits):
 
     sleep, module.time.sleep = module.time.sleep, change
     try:
-        with pytest.raises(NetworkError, match="expected sha256"):
+        with pytest.raises(NetworkError, match=rf"sha256 {SHA}"):
             get(there, dest)
     finally:
         module.time.sleep = sleep
@@ -189,14 +189,14 @@ def test_wrong_then_right(there, dest, waits):
 
 
 def test_wrong_length_is_found_where_no_hash_is_known(there, dest, waits):
-    with pytest.raises(NetworkError, match=r"expected 999 bytes, found 204,800"):
+    with pytest.raises(NetworkError, match=r"corpus\.zip .*999 .*204,800"):
         get(there, dest, {"name": "corpus.zip", "bytes": 999})
 
 
 @pytest.mark.parametrize("file", [FILE, {"name": "corpus.zip"}])
 def test_a_web_page_is_found_whether_or_not_a_hash_is_known(there, dest, file):
     there.plan = ["html"]
-    with pytest.raises(NetworkError, match=r"web page.*sign in"):
+    with pytest.raises(NetworkError, match=r"corpus\.zip .*page.*accept terms"):
         get(there, dest, file)
     assert leftovers(dest) == []
 
@@ -236,8 +236,8 @@ def damaged_inside(compression):
     ("name", "body", "about", "why"),
     [
         ("en.txt.xz", b"<!DOCTYPE html>\n<html>" + b" " * 1500, 82_000_000_000, "web page"),
-        ("en.txt.xz", b"plain text", None, "first bytes are not those of a .xz"),
-        ("en.txt.xz", lzma.compress(BODY), 10**6, "expected about 1,000,000 bytes"),
+        ("en.txt.xz", b"plain text", None, r"en\.txt\.xz .*\.xz file: b'plain te'"),
+        ("en.txt.xz", lzma.compress(BODY), 10**6, r"en\.txt\.xz .*1,000,000 .*`about_bytes`"),
         ("en.txt.xz", lzma.compress(BODY)[:-20], None, "damaged"),
         ("en.txt.gz", gzip.compress(BODY)[:-3], None, "damaged"),
         ("v1/en.txt.gz", gzip.compress(BODY)[:-3], None, "damaged"),
@@ -247,7 +247,7 @@ def damaged_inside(compression):
         ("part.parquet", b"PAR1 and no more", None, "damaged"),
         ("part.parquet", damaged_inside("snappy"), None, "damaged"),
         ("part.parquet", damaged_inside("zstd"), None, "damaged"),
-        ("lines.txt", b"too short", 1000, "expected about 1,000 bytes, found 9"),
+        ("lines.txt", b"too short", 1000, r"lines\.txt .* 1,000 .* 9\b.*`about_bytes`"),
     ],
 )
 def test_what_no_hash_vouches_for_is_looked_at_before_its_hash_is_recorded(there, dest, waits, name, body, about, why):

@@ -64,9 +64,9 @@ def test_what_the_archive_lacks_or_has_otherwise_is_asked_for_alone_and_named(we
     other = {**FILES, "tatoeba.001.eng": b"others"}
     del other["tatoeba.002.eng"]
     web.body = archive(other)
-    with pytest.raises(NetworkError, match=r"none of 2 addresses.*expected sha256"):
+    with pytest.raises(NetworkError, match=r"tatoeba\.001\.eng .* 2 .*sha256"):
         get(tmp_path, "tatoeba.001.eng")
-    with pytest.raises(NetworkError, match=r"none of its 119 files is data/v1/tatoeba\.002\.eng"):
+    with pytest.raises(NetworkError, match=r" 119 .*data/v1/tatoeba\.002\.eng"):
         get(tmp_path, "tatoeba.002.eng")
     assert web.requests[-1]["path"] == f"/data/raw.githubusercontent.com/lab/tools/{REVISION}/data/v1/tatoeba.002.eng"
 

@@ -14,13 +14,13 @@ def test_a_proxy_that_refuses_is_an_error_of_the_network(monkeypatch, tmp_path, 
     error = type("ProxyError", (RuntimeError,), {"__module__": module})
 
     def refused(*args, **kwargs):
-        raise error("501 Unsupported method")
+        raise error(r"\b501\b")
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", refused)
     monkeypatch.setattr("huggingface_hub.hf_hub_download", refused)
-    with pytest.raises(wanted, match="501 Unsupported method"):
+    with pytest.raises(wanted, match=r"\b501\b"):
         snapshot("encoder 'x'", "owner/model", None, ["*"])
-    with pytest.raises(wanted, match="501 Unsupported method"):
+    with pytest.raises(wanted, match=r"\b501\b"):
         fetch({"hub": "owner/data", "repo_type": "dataset"}, {"name": "a.txt"}, tmp_path / "a.txt")
 
 
@@ -37,7 +37,7 @@ def test_a_damaged_file_of_the_cache_is_asked_for_again_where_the_network_may_be
     kept.write_bytes(b"damaged")
     source, file, dest = {"hub": "owner/data", "repo_type": "dataset"}, {"name": "a.txt"}, tmp_path / "a.txt"
     monkeypatch.setenv("CROSSLIGN_OFFLINE", "1")
-    with pytest.raises(InputError, match="a file in the hub's cache is damaged"):
+    with pytest.raises(InputError, match=r"[0-9a-f]{64}: .*damaged.*sha256"):
         fetch(source, file, dest)
     monkeypatch.setenv("CROSSLIGN_OFFLINE", "0")
     fetch(source, file, dest)

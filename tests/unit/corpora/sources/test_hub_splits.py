@@ -40,11 +40,11 @@ def test_a_part_that_is_damaged_or_has_other_columns_is_named(parts, tmp_path):
     damaged = [whole[:-40], b"", whole[:1000] + bytes(2000) + whole[3000:]]
     for content in damaged:
         (tmp_path / parts[1]).write_bytes(content)
-        with pytest.raises(InputError, match=rf"{parts[1]}: a part of the split cannot be joined"):
+        with pytest.raises(InputError, match=rf"{parts[1]}: .*split.*`path`"):
             join(parts, lambda name: tmp_path / name, None, tmp_path / "out")
     for columns in ({"m": [1]}, {"n": [1], "m": [1]}, {"n": ["a word"]}, {"n": [[1]]}, {"n": [{"m": 1}]}):
         pq.write_table(pa.table(columns), tmp_path / parts[1])
-        with pytest.raises(InputError, match=rf"{parts[1]}: a part of the split cannot be joined"):
+        with pytest.raises(InputError, match=rf"{parts[1]}: .*split.*`path`"):
             join(parts, lambda name: tmp_path / name, None, tmp_path / "out")
 
 

@@ -71,7 +71,7 @@ def test_a_proxy_that_does_not_answer_is_thought_of(site, tmp_path, monkeypatch,
         monkeypatch.setenv("ALL_PROXY", f"socks5://user:secret@127.0.0.1:{free.getsockname()[1]}")
     monkeypatch.delenv("NO_PROXY", raising=False)
     monkeypatch.delenv("no_proxy", raising=False)
-    with pytest.raises(NetworkError, match=r"publisher\.example could not be reached.*ALL_PROXY sets a proxy") as error:
+    with pytest.raises(NetworkError, match=r"publisher\.example .*ConnectError.*ALL_PROXY.*NO_PROXY") as error:
         fetch_file("set", {"url": "http://publisher.example/"}, FILE, tmp_path / "set" / "a.txt", [])
     assert "secret" not in str(error.value)
 
@@ -105,7 +105,7 @@ def locked_proxies(online, monkeypatch):
 @pytest.mark.parametrize(("kind", "scheme"), [("http", "https"), ("http", "http"), ("socks5", "https"), ("socks5", "http")])
 def test_a_proxy_that_wants_a_password_is_told_at_once(locked_proxies, tmp_path, monkeypatch, waits, kind, scheme):
     monkeypatch.setenv("ALL_PROXY", locked_proxies[kind])
-    with pytest.raises(NetworkError, match=r"requires you to sign in.*put user and password into the proxy's address"):
+    with pytest.raises(NetworkError, match=r"publisher\.example/a\.txt: .*password"):
         fetch_file("set", {"url": f"{scheme}://publisher.example/"}, FILE, tmp_path / "set" / "a.txt", [])
     assert not waits
 
@@ -126,7 +126,7 @@ def test_a_proxy_that_lets_nobody_through_is_told_at_once_and_one_with_a_fault_a
 ):
     monkeypatch.setitem(locked_proxies.said, kind, said)
     monkeypatch.setenv("ALL_PROXY", locked_proxies[kind])
-    why = "could not be reached" if waited else "the proxy does not let you through to publisher.example"
+    why = r"publisher\.example/a\.txt: .*reached" if waited else r"publisher\.example/a\.txt: .*through"
     with pytest.raises(NetworkError, match=why):
         fetch_file("set", {"url": "https://publisher.example/"}, FILE, tmp_path / "set" / "a.txt", [])
     assert bool(waits) == waited
@@ -147,7 +147,7 @@ def test_pip_behind_a_socks_proxy_says_what_it_lacks(locked_proxies, tmp_path, m
     monkeypatch.setenv("ALL_PROXY", locked_proxies["socks5"])
     monkeypatch.setenv("PIP_INDEX_URL", "https://index.example/simple")
     wheel = {"name": "corpus-1.0-py3-none-any.whl"}
-    with pytest.raises(NetworkError, match=r"cannot go through a SOCKS proxy.*PySocks.*Set PIP_PROXY") as error:
+    with pytest.raises(NetworkError, match=r"SOCKS.*PySocks.*PIP_PROXY") as error:
         fetch_file("set", {"package": "corpus", "version": "1.0"}, wheel, tmp_path / "set" / wheel["name"], [])
     assert "^^" not in str(error.value)
     assert not waits
@@ -162,7 +162,7 @@ def test_a_proxy_that_is_none_is_named(site, tmp_path, monkeypatch):
     monkeypatch.setenv("ALL_PROXY", "gopher://127.0.0.1:1")
     monkeypatch.delenv("NO_PROXY", raising=False)
     monkeypatch.delenv("no_proxy", raising=False)
-    with pytest.raises(InputError, match=r"the proxy cannot be used.*ALL_PROXY"):
+    with pytest.raises(InputError, match=r"a\.txt: .*ALL_PROXY, HTTPS_PROXY and HTTP_PROXY"):
         fetch_file("set", {"url": "http://publisher.example/"}, FILE, tmp_path / "set" / "a.txt", [])
 
 
@@ -171,7 +171,7 @@ def test_certificates_that_are_not_there_are_named(online, tmp_path, monkeypatch
     for other in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
         monkeypatch.delenv(other, raising=False)
     monkeypatch.setenv(name, str(tmp_path / "none.pem"))
-    with pytest.raises(InputError, match=rf"{name}: the certificates cannot be read.*none\.pem"):
+    with pytest.raises(InputError, match=rf"{name}: .*none\.pem.*PEM"):
         fetch_file("set", {"url": "https://publisher.example/"}, FILE, tmp_path / "set" / "a.txt", [])
 
 
@@ -197,6 +197,6 @@ def test_what_the_hub_refuses_says_what_to_do():
 
 def test_a_network_that_wants_a_password_first_is_told_from_a_publisher(site, tmp_path, waits):
     site.plan = ["511"]
-    with pytest.raises(NetworkError, match=r"requires you to sign in.*511"):
+    with pytest.raises(NetworkError, match=r"a\.txt .* 511"):
         fetch_file("set", {"url": site.url}, FILE, tmp_path / "set" / "a.txt", [])
     assert not waits
