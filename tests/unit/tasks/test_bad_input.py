@@ -47,7 +47,7 @@ def vectors():
 @pytest.mark.parametrize("scorer", TASKS)
 @pytest.mark.parametrize(
     ("value", "message"),
-    [(np.nan, "a vector contains NaN or infinity"), (np.inf, "a vector contains NaN or infinity"), (0.0, "zero vector")],
+    [(np.nan, ".*NaN"), (np.inf, ".*NaN"), (0.0, "zero")],
 )
 def test_vectors_without_direction_are_refused_by_row(scorer, value, message, dtype):
     broken = vectors()
@@ -73,5 +73,5 @@ def test_an_id_that_stands_twice_is_refused(scorer):
         builder.link("s", f"i{min(number, 1)}", f"j{number}", score=float(number == 0))
     role = SET.get(scorer, "test")
     task = {**TASKS[scorer], "texts": {role: "tiny"}, "output": "vectors", "averages": AVERAGES}
-    with pytest.raises(InputError, match="two items have the id 'i1'"):
+    with pytest.raises(InputError, match=r"tiny, subset 's': .*'i1'"):
         score(scorer, task, {role: vectors().astype(np.float32)}, {role: builder.build()})

@@ -65,9 +65,9 @@ def test_file_row_and_text_are_named(tmp_path, scorer):
     good = np.random.default_rng(3).standard_normal((8, 4)).astype(np.float32)
     text = run(tmp_path, scorer, good)[4]
     for value, message in (
-        (np.nan, "a vector contains NaN or infinity"),
-        (-np.inf, "a vector contains NaN or infinity"),
-        (0.0, "zero vector"),
+        (np.nan, ".*NaN"),
+        (-np.inf, ".*NaN"),
+        (0.0, "zero"),
     ):
         bad = good.copy()
         bad[4] = value

@@ -208,7 +208,7 @@ def test_empty_sides_and_nothing_right():
 def test_unknown_gold_is_refused():
     sets, outputs = transfer()
     broken = build({"de-en": (["s1"], ["t1"], [(0, 5)])})
-    with pytest.raises(InputError, match="gold names an item that does not exist"):
+    with pytest.raises(InputError, match=r"'dev', subset 'de-en', gold line 1: .*'target5'"):
         score("bucc", TASK, {**outputs, "dev": np.eye(2)}, {**sets, "dev": broken})
 
 

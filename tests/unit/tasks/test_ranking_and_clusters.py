@@ -155,7 +155,7 @@ def test_clusters_are_those_of_directions():
 def test_items_without_a_class_are_refused():
     evaluation = build({"zh": (["a"], ["b"], [])})
     task = {"scorer": "clustering_purity", "texts": {"test": "t"}, "main": {"metric": "purity", "subset": "zh"}}
-    with pytest.raises(InputError, match="'source0' has no class"):
+    with pytest.raises(InputError, match=r"task 'tnews', subset 'zh': item 'source0' .*class"):
         score("tnews", task, {"test": np.eye(2)}, {"test": evaluation})
 
 

@@ -79,7 +79,7 @@ def test_files_that_are_no_score_files(tmp_path):
     with pytest.raises(InputError, match="missing"):
         read_scores(tmp_path / "none.json")
     (tmp_path / "a.json").write_text('{"records": []}')
-    with pytest.raises(InputError, match="not a score file: 'run_id'"):
+    with pytest.raises(InputError, match=r"a\.json: .*'run_id'"):
         read_scores(tmp_path / "a.json")
 
 
@@ -125,14 +125,14 @@ def test_scores_of_a_checkpoint_that_training_marked_say_so(files, tmp_path):
 def test_score_run_names_both_counts(files, tmp_path):
     matrices, sets = files
     np.save(matrices["test"], np.eye(5, dtype=np.float32))
-    with pytest.raises(InputError, match=r"test\.npy.*5 rows, but the evaluation corpus 'test' has 6 texts"):
+    with pytest.raises(InputError, match=r"test\.npy.* 5 rows.*'test' .* 6 "):
         score_run("tatoeba", TASK, matrices, sets, tmp_path / "out.json", CONTEXT)
     assert not (tmp_path / "out.json").exists()
 
 
 def test_unknown_scorer(files, tmp_path):
     matrices, sets = files
-    with pytest.raises(InputError, match="did you mean 'retrieval'"):
+    with pytest.raises(InputError, match=r"task 'tatoeba': .*'retreival'.*'retrieval'"):
         score_run("tatoeba", {**TASK, "scorer": "retreival"}, matrices, sets, tmp_path / "out.json", CONTEXT)
 
 

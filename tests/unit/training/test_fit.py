@@ -107,7 +107,7 @@ def test_terms_on_one_set_share_the_batch_and_weights_add_up(train):
         assert line["terms"]["trial_paired"]["similarity"] == line["terms"]["trial_paired_2"]["similarity"]
     assert summary["examples"].keys() == {"pairs", "groups"}
     assert [line["epoch"] for line in _curve(folder)] == pytest.approx([1 / 3, 2 / 3, 1])  # of the first set: batches of 8, 8 and 4 rows
-    with pytest.raises(InputError, match="share one batch"):
+    with pytest.raises(InputError, match=r"terms: .*'pairs'.*\[4, 8\]"):
         train(trial.recipe(terms=[both[0], both[1] | {"batch": 4}]))
 
 
@@ -175,9 +175,7 @@ def test_keys_draw_another_dropout_than_queries(train, monkeypatch):
 def test_terms_that_want_different_inputs_of_one_set_are_both_named(train, monkeypatch):
     monkeypatch.setattr(trial.Keyed, "inputs", lambda self, batch, draw: {"a": Input(batch.columns["b_text"], batch.columns["b_lang"])})
     terms = [{"objective": name, "examples": "pairs", "batch": 8} for name in ("trial_paired", "trial_keyed")]
-    with pytest.raises(
-        InputError, match=r"terms: trial_paired and trial_keyed: two terms on pairs need different inputs with the name 'a'"
-    ):
+    with pytest.raises(InputError, match=r"terms: trial_paired .*trial_keyed: .* pairs .*'a'"):
         train(trial.recipe(terms=terms, parts={"momentum": {"kind": "trial_momentum"}}))
 
 
@@ -249,9 +247,7 @@ def test_selection_without_any_score_falls_back_to_the_last_model(train):
 
 def test_nan_loss_stops_with_step_examples_and_rate_and_keeps_the_checkpoint(train, tmp_path):
     terms = [{"objective": "trial_paired", "examples": "pairs", "batch": 8, "poison_at": 4}]
-    with pytest.raises(
-        CrosslignError, match=r"step 5: the loss is not finite; learning rate 0\.000333.*sentences:sentences\.tsv:\d+"
-    ) as caught:
+    with pytest.raises(CrosslignError, match=r"step 5: .*loss.*0\.000333.*sentences:sentences\.tsv:\d+") as caught:
         train(trial.recipe(terms=terms))
     assert "last good state is kept" in str(caught.value)
     assert (tmp_path / "run-work" / "current").read_text() == "step-00000004\n"
@@ -269,7 +265,7 @@ def test_gradient_that_is_not_finite_stops_before_the_update(train, tiny_model, 
 
     monkeypatch.setattr(Encoding, "backward", backward)
     before = [p.detach().clone() for p in tiny_model.parameters()]
-    with pytest.raises(CrosslignError, match="the gradient is not finite"):
+    with pytest.raises(CrosslignError, match=r"step 1: .*gradient.*0\.001; "):
         train(trial.recipe(), model=tiny_model)
     assert all(torch.equal(a, b) for a, b in zip(before, tiny_model.parameters(), strict=True))
 
@@ -285,9 +281,9 @@ def test_low_precision_trains_with_float32_losses(train, precision, monkeypatch)
 
 
 def test_unknown_objectives_and_parts_are_named(train):
-    with pytest.raises(InputError, match="unknown objective 'paired'"):
+    with pytest.raises(InputError, match=r"terms: .*'paired'; .*alignment"):
         train(trial.recipe(terms=[{"objective": "paired", "examples": "pairs", "batch": 8}]))
-    with pytest.raises(InputError, match="unknown part 'mlp'"):
+    with pytest.raises(InputError, match=r"part x: .*'mlp'"):
         train(trial.recipe(parts={"x": {"kind": "mlp"}}))
 
 
@@ -299,7 +295,7 @@ def test_part_starts_from_the_base_system(train, tiny_encoder):
     fresh = build_parts(trial.recipe(parts=HEAD, seed=9), model)
     assert int(taken["head"].commits) == 2
     assert not torch.equal(taken["head"].dense.weight, fresh["head"].dense.weight)
-    with pytest.raises(InputError, match="no parts to start from"):
+    with pytest.raises(InputError, match=r"part head: .*parts\.safetensors"):
         build_parts(trial.recipe(parts={"head": HEAD["head"] | {"start_from": "base"}}), model, tiny_encoder)
 
 
@@ -317,9 +313,9 @@ def test_a_part_starts_from_what_the_encoder_was_published_with(tiny_encoder, tm
     assert torch.equal(taken.dense.bias, weight[0])
     assert not torch.equal(fresh.dense.weight, weight)
     save_file({"mlp.dense.weight": weight[:2].clone(), "mlp.dense.bias": weight[0].clone()}, folder / "model.safetensors")
-    with pytest.raises(InputError, match="the encoder's part does not fit"):
+    with pytest.raises(InputError, match=r"part mlp: .*Error\(s\) in loading state_dict for TrainOnlyMLP"):
         build_parts(trial.recipe(parts=entry, seed=9), model, folder.parent)
-    with pytest.raises(InputError, match="no encoder is published with such a part"):
+    with pytest.raises(InputError, match=r"part head: .*Head\. .*start_from"):
         build_parts(trial.recipe(parts={"head": HEAD["head"] | {"start_from": "encoder"}}), model, folder.parent)
 
 
@@ -333,7 +329,7 @@ def test_selection_goes_by_the_record_that_fits():
     ]
     assert pick_score(records, "best", {"subset": "de", "metric": "accuracy"}) == 0.2
     assert pick_score(records, "best", {"subset": "de", "metric": "accuracy", "direction": "en2xx"}) == 0.1
-    with pytest.raises(InputError, match=r"select: best.*'subset': 'it'"):
+    with pytest.raises(InputError, match=r"select: best: .*\{'subset': 'it', 'metric': 'accuracy'\}"):
         pick_score(records, "best", {"subset": "it", "metric": "accuracy"})
 
 

@@ -57,7 +57,7 @@ def test_a_collapse_ends_the_run_where_it_is_to_stop(train):
 
 
 def test_a_collapse_is_an_error_where_it_is_to_fail(train, tmp_path):
-    with pytest.raises(CrosslignError, match="embeddings have collapsed"):
+    with pytest.raises(CrosslignError, match=r"step 8: .*step 4\b.*embedding_collapse"):
         train(_recipe(ALIGNED, {"embedding_collapse": "fail"}))
     assert not (tmp_path / "run").exists()
     summary, folder = train(_recipe(ALIGNED, {"embedding_collapse": "off"}), "off")
@@ -114,7 +114,7 @@ def test_the_examples_of_a_step_that_is_not_finite_stand_in_its_line(train, tmp_
     terms = [{"objective": "trial_paired", "examples": "pairs", "batch": 8, "poison_at": 4}]
     _, folder = train(trial.recipe(terms=terms, train={"guards": {"not_finite": "mark"}}), "marked")
     assert [len(line.get("examples", ())) for line in _curve(folder)] == [0, 0, 0, 0, 8, 4]
-    with pytest.raises(CrosslignError, match=r"and all examples are in the last line of curve\.jsonl"):
+    with pytest.raises(CrosslignError, match=r"examples .*curve\.jsonl"):
         train(trial.recipe(terms=terms), "failed")
     last = _curve(tmp_path / "failed-work")[-1]
     assert (last["step"], last["loss"], last["examples"]) == (5, None, _curve(folder)[4]["examples"])
@@ -180,7 +180,7 @@ def test_every_guard_looks_while_another_is_off_and_does_what_its_own_action_say
     assert not marked.stopped
     ended.check(1, *BAD[guard])
     assert ended.stopped == ended.events[0]["reason"]
-    with pytest.raises(CrosslignError, match=f"set train: guards: {guard} to mark"):
+    with pytest.raises(CrosslignError, match=rf"step 1: .*guards: {guard} "):
         failed.check(1, *BAD[guard])
 
 

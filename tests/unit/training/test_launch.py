@@ -115,7 +115,7 @@ def test_a_killed_then_stopped_training_of_two_goes_on_to_the_bytes_that_torchru
     assert not any(map(alive, ranks))
     assert not (tmp_path / "run").exists()
     stop_in_the_middle(tmp_path / "work" / "current")
-    with pytest.raises(StoppedError, match="asked to stop"):
+    with pytest.raises(StoppedError, match="SIGTERM"):
         train_on(2, arguments)
     state = json.loads(max((tmp_path / "work").glob("step-*/state.json")).read_text())
     assert 0 < state["step"] < 60
@@ -219,7 +219,7 @@ def test_a_process_that_fails_ends_the_others(code):
 def test_the_kind_of_an_error_is_that_of_the_process_that_failed(monkeypatch, tmp_path, codes, error):
     monkeypatch.setattr(launch.subprocess, "Popen", Told)
     monkeypatch.setattr(launch, "_wait", lambda processes: list(codes))
-    with pytest.raises(CrosslignError, match="a rank ended with exit code") as caught:
+    with pytest.raises(CrosslignError, match="exit") as caught:
         launch._train_on(2, tmp_path)
     assert type(caught.value) is error
 

@@ -41,13 +41,13 @@ def _losses(folder):
 @pytest.mark.parametrize("error", LIMITS, ids=["cuda", "cpu", "python"])
 def test_the_largest_micro_batch_that_fits_is_named(train, room, error):
     room(10, error)
-    with pytest.raises(ResourceError, match=r"step 1: the batch does not fit.*micro_batch .* \{'pairs': 5\}.*auto_micro_batch"):
+    with pytest.raises(ResourceError, match=r"step 1: .*micro_batch .*\{'pairs': 5\}.*auto_micro_batch"):
         train(trial.recipe())
 
 
 def test_what_never_fits_says_so(train, room):
     room(0)
-    with pytest.raises(ResourceError, match="Even one example does not fit"):
+    with pytest.raises(ResourceError, match=r"step 1: .*\{'pairs': 8\}; .*max_length"):
         train(trial.recipe())
 
 
@@ -139,10 +139,10 @@ def test_a_declared_budget_makes_allocations_fail():
     taken = own_status("VmRSS") >> 20
     with bounded_memory(taken + 200):
         assert len(torch.ones(100 << 18)) == 100 << 18
-        with pytest.raises(RuntimeError, match="can't allocate memory"):
+        with pytest.raises(RuntimeError, match="can't"):
             torch.ones(400 << 18)
     assert len(torch.ones(400 << 18)) == 400 << 18
-    with pytest.raises(ResourceError, match=r"memory budget is too small.*1 are allowed"), bounded_memory(1):
+    with pytest.raises(ResourceError, match=r"memory_mb: .* 1 "), bounded_memory(1):
         pass
 
 
@@ -174,9 +174,9 @@ def small_loss(monkeypatch, room):
 def test_a_loss_that_does_not_fit_is_told_from_what_is_encoded(train, small_loss, auto, micro_batch):
     """Two micro-batches hold no graphs: smaller ones make no room. One of the whole batch holds its own: half of it may."""
     terms = [{"objective": "trial_paired", "examples": "pairs", "batch": 8, "micro_batch": micro_batch}]
-    expected = r"step 1: the loss of 8 examples does not fit.*Lower batch"
+    expected = r"step 1: .*loss.* 8 "
     if micro_batch == 8 and not auto:
-        expected = r"step 1: the batch does not fit.*\{'pairs': 7\}"
+        expected = r"step 1: .*\{'pairs': 8\}; .*micro_batch .*\{'pairs': 7\}"
     with pytest.raises(ResourceError, match=expected):
         train(trial.recipe(terms=terms, train={"auto_micro_batch": auto}))
     assert small_loss.count(16) == (micro_batch == 8)
@@ -201,5 +201,5 @@ def test_a_copy_whose_keys_do_not_fit_bounds_what_is_named(train, monkeypatch):
 
     monkeypatch.setattr(trial.Momentum, "key_member", key_member)
     parts = {"momentum": {"kind": "trial_momentum"}}
-    with pytest.raises(ResourceError, match=r"the batch does not fit.*\{'pairs': 3\}"):
+    with pytest.raises(ResourceError, match=r"step 1: .*\{'pairs': 8\}; .*micro_batch .*\{'pairs': 3\}"):
         train(trial.recipe(parts=parts, terms=[{"objective": "trial_keyed", "examples": "pairs", "batch": 8}]))

@@ -92,7 +92,7 @@ def test_selection_survives_and_equals_that_of_an_undisturbed_run(train, monkeyp
     _, whole = train(recipe, "whole", dev=dev)
     with monkeypatch.context() as patch:
         _stop_after(patch, 4)
-        with pytest.raises(StoppedError, match=r"SIGUSR1.*Run the same command again"):
+        with pytest.raises(StoppedError, match="SIGUSR1"):
             train(recipe, "stopped", dev=dev)
     _, resumed = train(recipe, "stopped", dev=dev)
     assert trial.weights(whole) == trial.weights(resumed)

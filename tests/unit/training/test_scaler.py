@@ -85,7 +85,7 @@ def test_an_overflow_is_skipped_and_halves_the_scale(train, tiny_model, scalers,
 def test_a_gradient_that_is_never_finite_fails_and_says_so(train, scalers, spoil, bad, step):
     """Twenty in a row; or 2^16 halved 27 times, which every other step does at the 53rd where the scale grows after three."""
     spoil(bad, float("nan"))
-    with pytest.raises(CrosslignError, match=rf"step {step}: the gradient of fp16, .* is not finite"):
+    with pytest.raises(CrosslignError, match=rf"step {step}: .*fp16, "):
         train(trial.recipe(train={"steps": 99, "checkpoint_every": 50}))
 
 
@@ -113,5 +113,5 @@ def test_the_count_of_skipped_updates_goes_on_after_a_kill(train, scalers, spoil
     recipe = trial.recipe(train={"steps": 99, "checkpoint_every": 5})
     with stopped_before(12):
         train(recipe, "killed")
-    with pytest.raises(CrosslignError, match=r"step 22: the gradient of fp16, 20 in a row"):
+    with pytest.raises(CrosslignError, match=r"step 22: .*fp16, 20 .*0\.0625"):
         train(recipe, "killed")

@@ -95,5 +95,5 @@ def test_steps_come_as_near_as_they_can():
         return 10.0 + step  # together 10, 21, 33, 46 …
 
     assert [steps_within(most, flops, "S") for most in (6, 10, 14, 16, 21, 27.5, 33)] == [1, 1, 1, 2, 2, 3, 3]
-    with pytest.raises(InputError, match=r"S: train\.budget: the budget is too small for one step; a step takes 10 FLOPs, the budget is 4"):
+    with pytest.raises(InputError, match=r"S: train\.budget: .* 10 FLOPs.* 4\b"):
         steps_within(4, flops, "S")

@@ -80,12 +80,12 @@ def test_parts_are_told_nothing_of_a_step_that_is_not_finite(train, tiny_model):
 
 def test_a_loss_that_is_infinite_is_named_as_one_that_is_nan(train, monkeypatch):
     monkeypatch.setattr(trial.Paired, "loss", lambda self, vectors, batch, parts: Loss(vectors["a"].sum() * 0 + torch.inf))
-    with pytest.raises(CrosslignError, match="step 1: the loss is not finite"):
+    with pytest.raises(CrosslignError, match=r"step 1: .*'trial_paired': \{'loss': inf\}"):
         train(trial.recipe())
 
 
 def test_a_term_that_wants_keys_is_refused_where_no_part_has_copies(train):
-    with pytest.raises(InputError, match=r"no part has momentum copies; parts: \['head'\]; member 'main'"):
+    with pytest.raises(InputError, match=r"parts: .*\['head'\]; .*'main'.*momentum_queue"):
         train(trial.recipe(terms=[{"objective": "trial_keyed", "examples": "pairs", "batch": 8}], parts=HEAD))
 
 
