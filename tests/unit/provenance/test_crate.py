@@ -127,21 +127,21 @@ def test_a_crate_takes_the_place_of_a_crate_and_of_nothing_else(project, tmp_pat
         write_crate(project, "t", tmp_path / "crate")
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "thesis.tex").write_text("years of work")
-    with pytest.raises(InputError, match="has other content"):
+    with pytest.raises(InputError, match=r"thesis\.tex: .*content"):
         write_crate(project, "t", tmp_path / "own")
     assert (tmp_path / "own" / "thesis.tex").exists()
     os.mkfifo(tmp_path / "pipe.zip")  # it was waited on for ever
-    with pytest.raises(InputError, match="a device, pipe or socket cannot be replaced"):
+    with pytest.raises(InputError, match=r"pipe\.zip: .*device"):
         write_crate(project, "t", tmp_path / "pipe.zip")
     (tmp_path / "crate" / "results" / "notes.txt").write_text("read this first")
-    with pytest.raises(InputError, match="other content"):
+    with pytest.raises(InputError, match=r"notes\.txt: .*content"):
         write_crate(project, "t", tmp_path / "crate")
     assert (tmp_path / "crate" / "results" / "notes.txt").exists()
     for _ in range(2):
         write_crate(project, "t", tmp_path / "crate.zip")
     for name in ("own.zip", "thesis.tex"):
         (tmp_path / name).write_text("years of work")
-        with pytest.raises(InputError, match="the file is not a crate"):
+        with pytest.raises(InputError, match=rf"{name}: .*\bother "):
             write_crate(project, "t", tmp_path / name)
         assert (tmp_path / name).read_text() == "years of work"
 
@@ -164,7 +164,7 @@ def others_crate(place, zipped):
 def test_a_crate_of_another_program_is_not_replaced(project, tmp_path, name):
     others_crate(tmp_path / name, name.endswith(".zip"))
     before = checksum(tmp_path / name)
-    with pytest.raises(InputError, match=r"the file is not a crate|this folder has other content"):
+    with pytest.raises(InputError, match=rf"{name}/[\w.-]+: .*\bother "):
         write_crate(project, "t", tmp_path / name)
     assert checksum(tmp_path / name) == before
 
@@ -173,7 +173,7 @@ def test_what_a_person_put_into_an_archive_of_ours_is_not_replaced(project, tmp_
     write_crate(project, "t", tmp_path / "t.zip")
     with zipfile.ZipFile(tmp_path / "t.zip", "a") as archive:
         archive.writestr("notes.txt", "years of work")
-    with pytest.raises(InputError, match=r"t\.zip/notes\.txt: the file is not a crate"):
+    with pytest.raises(InputError, match=r"t\.zip/notes\.txt: .*\bother "):
         write_crate(project, "t", tmp_path / "t.zip")
 
 
@@ -217,16 +217,14 @@ def test_a_file_without_end_is_refused_and_not_packed(project, tmp_path):
     note = project.paths.results / "scores" / "QS-P-s42" / "origin.txt"
     note.touch()
     os.truncate(note, 1 << 40)
-    with pytest.raises(InputError, match=r"origin\.txt: the file is too large for a crate"):
+    with pytest.raises(InputError, match=r"origin\.txt: .*1,099,511,627,776 .*1,073,741,824"):
         write_crate(project, "t", tmp_path / "crate")
     assert not (tmp_path / "crate").exists()
 
 
 def test_scores_without_lineage_are_refused_with_what_to_do(project, tmp_path):
     (project.paths.results / f"{SCORE}.lineage.json").unlink()
-    with pytest.raises(
-        InputError, match=r"have no lineage.*snakemake --cores all --config a=b -- t;.*another group need the lineage files"
-    ):
+    with pytest.raises(InputError, match=r"tatoeba_bible\.json: .*snakemake --cores all --config a=b -- t; "):
         write_crate(project, "t", tmp_path / "t.zip", ["--config", "a=b"])
 
 
@@ -237,15 +235,15 @@ def test_what_differs_from_its_lineage_is_not_packed(project, tmp_path, name):
     before = checksum(tmp_path / "t.zip")
     file = project.paths.results / name
     file.write_text(file.read_text().replace("t", "f"))
-    with pytest.raises(InputError, match=f"{file.name}: the file differs from its lineage; .* Run crosslign verify"):
+    with pytest.raises(InputError, match=rf"{file.name}: .*lineage.*crosslign verify.*--discard"):
         write_crate(project, "t", tmp_path / "t.zip")
     assert checksum(tmp_path / "t.zip") == before
 
 
 def test_what_cannot_be_packed_is_refused(project, tmp_path):
-    with pytest.raises(InputError, match="unknown table"):
+    with pytest.raises(InputError, match=r"crosslign crate: .*'v'; .* t, u$"):
         write_crate(project, "v", tmp_path / "v.zip")
-    with pytest.raises(InputError, match=r"not built.*Run snakemake --cores all -- u;"):
+    with pytest.raises(InputError, match=r"u\.md: .*snakemake --cores all -- u; "):
         write_crate(project, "u", tmp_path / "u.zip")
     (project.root / "CITATION.cff").unlink()
     with pytest.raises(InputError, match="CITATION"):

@@ -122,7 +122,7 @@ def test_a_recipe_is_printed_as_yaml_that_reads_back(project):
 
 
 def test_a_cell_that_is_not_built_names_the_command_that_builds_it(project):
-    with pytest.raises(InputError, match="not built yet") as caught:
+    with pytest.raises(InputError, match="snakemake --cores all --config scale=laptop -- ") as caught:
         explain(project, "quickstart", "QS-E", "xx→en", ["--config", "scale=laptop"])
     assert "Run snakemake --cores all --config scale=laptop -- " in caught.value.do
     assert caught.value.do.endswith("tables/quickstart.md")
@@ -135,7 +135,7 @@ def papers(tmp_path_factory):
 
 
 def test_a_row_is_found_by_its_system_or_under_its_heading_where_several_have_its_label(papers):
-    with pytest.raises(InputError, match="2 rows have the name 'DuEAM'") as caught:
+    with pytest.raises(InputError, match=r"2 .*'DuEAM'") as caught:
         find_cell(papers, "msimcse_table1", "DuEAM", papers.tables["msimcse_table1"]["columns"][0]["label"])
     groups = [row["group"] for row in papers.tables["msimcse_table1"]["rows"] if row["label"] == "DuEAM"]
     column = papers.tables["msimcse_table1"]["columns"][0]["label"]
@@ -160,14 +160,14 @@ def test_every_name_of_a_csv_finds_its_cell(papers):
 
 def test_a_name_that_fits_two_rows_is_answered_by_names_that_fit_one(papers):
     table, column = "msimcse_table3", papers.tables["msimcse_table3"]["columns"][0]["label"]
-    with pytest.raises(InputError, match="2 rows have the name 'xlm-r'") as caught:
+    with pytest.raises(InputError, match=r"2 .*'xlm-r'") as caught:
         find_cell(papers, table, "xlm-r", column)
     assert "'XLM-R'; 'XLM-R, block 1 and last'" in caught.value.do
     assert find_cell(papers, table, "XLM-R, block 1 and last", column).row["readout"] == "first1_last"
 
 
 def test_a_figure_is_named_as_one(papers):
-    with pytest.raises(InputError, match="mpcl_figure4 is a figure"):
+    with pytest.raises(InputError, match=r"crosslign explain: mpcl_figure4 .*figure"):
         find_cell(papers, "mpcl_figure4", "any", "any")
 
 
@@ -237,7 +237,7 @@ def test_a_gap_is_explained_as_the_table_shows_it(project):
     out = explain(marked, "t", "verses", "into")
     assert re.search(r"^ours       –: gap: 0 records fit .*subset deu.* in tatoeba_bible.json$", out, flags=re.MULTILINE)
     assert f"[1] scores     {SCORE}" in out
-    with pytest.raises(InputError, match="0 records fit"):
+    with pytest.raises(InputError, match=": 0 records"):
         explain(replace(marked, tables={"t": {**table, "print": {}}}), "t", "verses", "into")
 
 
@@ -254,5 +254,5 @@ def test_scores_that_came_without_lineage_are_named_by_their_bytes(project):
 def test_a_score_that_was_changed_is_not_explained(project):
     file = project.paths.results / SCORE
     file.write_text(file.read_text().replace("0.5", "0.9"))
-    with pytest.raises(InputError, match=r"tatoeba_bible\.json: the file differs from its lineage; .* Run crosslign verify"):
+    with pytest.raises(InputError, match=r"tatoeba_bible\.json: .*lineage.*crosslign verify"):
         explain(project, "quickstart", "QS-P", "xx→en")

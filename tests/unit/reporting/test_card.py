@@ -139,7 +139,7 @@ def test_scores_that_are_known_stand_in_a_table(run, tmp_path):
 @pytest.mark.parametrize("content", [{"records": 7}, [], {"records": [{"main": True}]}])
 def test_what_is_no_score_file_is_named(tmp_path, content):
     write_json(tmp_path / "a.json", content)
-    with pytest.raises(InputError, match="not a score file") as caught:
+    with pytest.raises(InputError, match=r"a\.json: .*score") as caught:
         score_lines([tmp_path / "a.json"])
     assert caught.value.where == str(tmp_path / "a.json")
 
@@ -149,13 +149,13 @@ def test_what_is_no_score_file_is_named(tmp_path, content):
 def test_a_record_whose_names_are_no_texts_is_none(tmp_path, name, value):
     record = {"main": True, "eval": "bucc", "subset": "avg", "metric": "f1", "value": 0.5}
     write_json(tmp_path / "a.json", {"records": [record | {name: value}]})
-    with pytest.raises(InputError, match="not a score file"):
+    with pytest.raises(InputError, match=r"a\.json: .*score"):
         score_lines([tmp_path / "a.json"])
 
 
 def test_a_score_file_that_is_a_link_to_itself_is_named(tmp_path):
     (tmp_path / "a.json").symlink_to("a.json")
-    with pytest.raises(InputError, match=r"a\.json: cannot be read; Too many levels"):
+    with pytest.raises(InputError, match=r"a\.json: .*levels"):
         score_lines([tmp_path / "a.json"])
 
 

@@ -151,9 +151,9 @@ def test_the_ledger_is_written_in_three_forms_with_links_to_lineage(compared, tm
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"table": "msimcse_table"}, r"claims\.MSC-more-languages\.own\.table: unknown table 'msimcse_table'"),
-        ({"better": "MS-XB"}, r"own\.better: unknown or ambiguous row.*'MS-XB'.*did you mean 'MS-XA'"),
-        ({"columns": ["BUCK"]}, r"own\.columns: unknown column 'BUCK'.*did you mean 'BUCC'"),
+        ({"table": "msimcse_table"}, r"claims\.MSC-more-languages\.own\.table: .*'msimcse_table'"),
+        ({"better": "MS-XB"}, r"own\.better: .*'MS-XB'.*'MS-XA'"),
+        ({"columns": ["BUCK"]}, r"own\.columns: .*'BUCK'.*'BUCC'"),
     ],
 )
 def test_a_claim_of_what_there_is_not_is_refused(project, change, said):

@@ -81,5 +81,5 @@ def test_a_table_of_a_paper_is_a_frame_of_its_rows_and_columns_with_unrounded_av
             elif "reason" in cell:
                 assert math.isnan(value)
     assert "scores" in checked
-    with pytest.raises(InputError, match=r"unknown table 'msimcse_table0'.*msimcse_table1"):
+    with pytest.raises(InputError, match=r"crosslign\.table: .*'msimcse_table0'.*msimcse_table1"):
         crosslign.table("msimcse_table0", ROOT, config=config)

@@ -30,7 +30,7 @@ def test_a_row_under_another_heading_finds_its_model(tmp_path):
 
 def test_settings_that_are_no_numbers_are_left_out_and_scores_refused(tmp_path):
     assert table(tmp_path, "p,9,,m,K,hyperparameter,queue,setting,409k,,,").at({"published": "m"}, COLUMN).number is None
-    with pytest.raises(InputError, match=r"t\.csv:2: value '7a' is not a number"):
+    with pytest.raises(InputError, match=r"t\.csv:2: .*'7a'"):
         table(tmp_path, "p,1,,m,M,xnli,avg,accuracy,7a,,higher,")
 
 
@@ -64,13 +64,13 @@ def test_a_figure_keeps_its_letters_its_deviation_and_what_does_not_add_up_about
 
 def test_an_erratum_of_no_figure_is_refused(tmp_path):
     (tmp_path / "errata.csv").write_text(f"{ERRATA}t,,x,,,,,wrong\n", encoding="utf-8")
-    with pytest.raises(InputError, match="an erratum matches no printed figure"):
+    with pytest.raises(InputError, match=r"errata\.csv:2: .*erratum.*t\.csv"):
         table(tmp_path, "p,1,,m,M,xnli,avg,accuracy,50.0,,higher,")
 
 
 def test_an_erratum_with_a_comma_too_many_is_refused_by_its_line(tmp_path):
     (tmp_path / "errata.csv").write_text(f"{ERRATA}t,,m,,,,,no mean, of its cells\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"errata\.csv:2: a line has more or fewer fields"):
+    with pytest.raises(InputError, match=r"errata\.csv:2: .*fields"):
         table(tmp_path, "p,1,,m,M,xnli,avg,accuracy,50.0,,higher,")
 
 
@@ -78,7 +78,7 @@ def test_a_row_says_what_was_printed_for_it_under_another_table_and_is_refused_w
     table(tmp_path, "p,1,,m,M,xnli,avg,accuracy,50.0,,higher,")
     resolved = {"id": "strict", "rows": [{"label": "M", "published": "m"}, {"label": "N"}], "columns": [COLUMN]}
     assert published_of({**resolved, "published_from": "t"}, tmp_path).at(resolved["rows"][0], COLUMN).value == "50.0"
-    with pytest.raises(InputError, match="nothing is published for the row 'M'"):
+    with pytest.raises(InputError, match=r"table strict: .*'M'; .*strict\.csv.*'m'"):
         published_of(resolved, tmp_path)
 
 
@@ -88,10 +88,10 @@ ROW = "p,1,,m,M,xnli,avg,accuracy,74.9,,higher,"
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (f"{HEAD}{ROW}\n{ROW.replace('74.9', '47.9')}\n", r"t\.csv:3: a figure occurs twice; m has xnli/avg/accuracy = 74\.9 above"),
-        (HEAD.replace(",value", ""), r"t\.csv: column 'value' is missing"),
-        (f"{HEAD}p,1,,m,M,xnli,avg,accuracy,74.9\n", r"t\.csv:2: a line has more or fewer fields"),
-        (f"{HEAD}{ROW},7\n", r"t\.csv:2: a line has more or fewer fields"),
+        (f"{HEAD}{ROW}\n{ROW.replace('74.9', '47.9')}\n", r"t\.csv:3: .*twice; m .*xnli/avg/accuracy = 74\.9"),
+        (HEAD.replace(",value", ""), r"t\.csv: .*'value'.*\['direction', 'group'"),
+        (f"{HEAD}p,1,,m,M,xnli,avg,accuracy,74.9\n", r"t\.csv:2: .*fields"),
+        (f"{HEAD}{ROW},7\n", r"t\.csv:2: .*fields"),
     ],
     ids=["twice", "a column gone", "fields gone", "a comma too many"],
 )

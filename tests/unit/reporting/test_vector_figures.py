@@ -59,7 +59,7 @@ def test_nearest_sentences_without_copies_of_the_query(inputs, out):
 def test_nearest_needs_queries(inputs, out):
     builder = EvaluationBuilder("pool")
     builder.item("sentence-0", "en", "candidate", "en", "rain")
-    with pytest.raises(InputError, match="queries and candidates"):
+    with pytest.raises(InputError, match=r"items\.parquet: .*nearest .*queries"):
         drawn("nearest", inputs(builder, {("en", "rain"): (0.0, 1.0)}), out)
 
 
