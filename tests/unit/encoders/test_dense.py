@@ -94,8 +94,8 @@ def test_dense_layers_learn_and_are_copied_with_their_own_weights(published):
 @pytest.mark.parametrize(
     ("file", "change", "message"),
     [
-        ("2_Dense/config.json", {"activation_function": "os.system"}, "unknown activation.*os.system"),
-        ("1_Pooling/config.json", {"pooling_mode": "weightedmean"}, "unknown pooling.*weightedmean"),
+        ("2_Dense/config.json", {"activation_function": "os.system"}, r"2_Dense/config\.json: .*os\.system"),
+        ("1_Pooling/config.json", {"pooling_mode": "weightedmean"}, r"1_Pooling/config\.json: .*weightedmean"),
     ],
 )
 def test_names_that_are_not_known_are_refused(published, tmp_path, file, change, message):
@@ -110,5 +110,5 @@ def test_pickled_dense_weights_are_never_loaded(published, tmp_path):
     prepare_encoder("x", {"path": str(published[0])}, {}, tmp_path / "x")
     weights = tmp_path / "x" / "main" / "2_Dense" / "model.safetensors"
     weights.rename(weights.with_name("pytorch_model.bin"))
-    with pytest.raises(InputError, match="no safetensors weights"):
+    with pytest.raises(InputError, match=r"2_Dense: .*safetensors"):
         vectors_of(tmp_path / "x" / "main")

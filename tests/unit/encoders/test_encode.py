@@ -190,7 +190,7 @@ def test_other_failures_are_not_taken_for_lack_of_memory(tiny_model, monkeypatch
         _encode(tiny_model, ["Ja."])
 
 
-@pytest.mark.parametrize(("value", "why"), [(float("nan"), "NaN"), (0.0, "zero vector")])
+@pytest.mark.parametrize(("value", "why"), [(float("nan"), "NaN"), (0.0, "zero")])
 def test_unusable_vectors_name_their_text(tiny_model, monkeypatch, value, why):
     real = Member.forward
 
@@ -199,7 +199,7 @@ def test_unusable_vectors_name_their_text(tiny_model, monkeypatch, value, why):
         return torch.where((features["input_ids"].shape[1] > 8) & torch.ones_like(vectors, dtype=torch.bool), value, vectors)
 
     monkeypatch.setattr(Member, "forward", forward)
-    with pytest.raises(InputError, match=f"{why}.* for row 1.*The train to the city"):
+    with pytest.raises(InputError, match=f"{why}.* row 1.*The train to the city"):
         _encode(tiny_model, ["Ja.", "The train to the city is late again."], readout={"normalise": False}, token_budget=1)
 
 
@@ -226,7 +226,7 @@ def test_text_set_without_member_or_with_half_the_pairs_is_refused(tiny_encoder,
         embed_texts({"en": tiny_encoder / "main"}, tmp_path / "texts.parquet", MEAN, tmp_path / "m.npy")
     assert not (tmp_path / "m.npy").exists()
     _text_set(tmp_path / "half.parquet", [("t0", "en", "Yes.", "Ja."), ("t1", "en", "No.", None)])
-    with pytest.raises(InputError, match="1 of 2 have none"):
+    with pytest.raises(InputError, match=r"half\.parquet: .*pair_text; 1 of 2 "):
         embed_texts({"main": tiny_encoder / "main"}, tmp_path / "half.parquet", MEAN, tmp_path / "m.npy")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import pickle
-import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -191,7 +190,7 @@ def test_fast_paths_of_transformers_leave_it_alone_and_it_trains(laser):
     use_fast_dropout(member.backbone)
     assert not supported(member.backbone, "fp32")
     assert not trains_packed(member.backbone, "fp32")
-    with pytest.raises(InputError, match="inner layers cannot be read"):
+    with pytest.raises(InputError, match=r"readout: .*LSTM.*layer: -1"):
         member({"input_ids": torch.tensor([[5, 2]])}, "mean", 6)
     member({"input_ids": torch.tensor([[5, 2]])}, "max").sum().backward()
     assert all(parameter.grad is not None and parameter.grad.isfinite().all() for parameter in member.backbone.parameters())
@@ -272,21 +271,21 @@ def test_files_of_another_kind_are_refused(tmp_path, why):
 def test_missing_and_doubled_files_are_refused(tmp_path):
     pieces = train_pieces("unigram")
     files = write_files(tmp_path / "in", build_content(pieces), pieces)
-    with pytest.raises(InputError, match=r"not a folder.*one \*.pt and one \*.spm"):
+    with pytest.raises(InputError, match=r"tiny\.pt: .*\*\.pt .*\*\.spm "):
         prepare_encoder("x", {"path": str(files["tiny.pt"]), "format": "laser"}, {}, tmp_path / "out")
     for noise in (b"noise", b"", pieces.replace("▁".encode(), b"\xff\x96\x81", 1)):
         files["tiny.spm"].write_bytes(noise)
-        refused(tmp_path / "in", "not a SentencePiece model", tmp_path / "out")
+        refused(tmp_path / "in", "SentencePiece", tmp_path / "out")
     files["tiny.spm"].unlink()
-    refused(tmp_path / "in", re.escape("exactly one *.spm file"), tmp_path / "out")
+    refused(tmp_path / "in", r"\*\.spm ", tmp_path / "out")
     (tmp_path / "in" / "other.pt").write_bytes(b"")
-    refused(tmp_path / "in", re.escape("exactly one *.pt file"), tmp_path / "out")
+    refused(tmp_path / "in", r"\*\.pt ", tmp_path / "out")
 
 
 def test_a_vocabulary_of_sentencepiece_is_not_pruned(laser, tmp_path):
     files = write_files(tmp_path / "in", laser.content, laser.cutter.serialized_model_proto())
     entry = {"source": "s", "format": "laser", "prune": {"corpora": []}}
-    with pytest.raises(InputError, match="only unigram vocabularies can be pruned"):
+    with pytest.raises(InputError, match=r"encoders\.yaml: prune: .*unigram"):
         prepare_encoder("x", entry, files, tmp_path / "out")
 
 

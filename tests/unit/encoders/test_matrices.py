@@ -211,7 +211,7 @@ def test_second_segments_that_only_some_shards_have_are_refused(embed, texts, en
     """Each shard by itself has them all, or none."""
     columns = {"text_id": [str(number) for number in range(20)], "lang": ["en"] * 20, "text": english}
     write_rows(texts, pa.table({**columns, "pair_text": english[:6] + [None] * 14}), "texts")
-    with pytest.raises(InputError, match="only some rows have a pair_text; 14 of 20 have none"):
+    with pytest.raises(InputError, match=r"pair_text; 14 of 20 "):
         embed(tmp_path / "x.npy")
 
 
@@ -234,7 +234,7 @@ def test_processes_write_the_bytes_of_one_and_go_on_when_one_was_killed(embed, t
         return real(self, line)
 
     monkeypatch.setattr(Worker, "ask", killed_at_the_second_shard)
-    with pytest.raises(ResourceError, match="Run the same command again"):
+    with pytest.raises(ResourceError, match="status -9"):
         embed(tmp_path / "two.npy", processes=2, work=tmp_path / "work")
     monkeypatch.setattr(Worker, "ask", real)
     two = embed(tmp_path / "two.npy", processes=2, work=tmp_path / "work")
@@ -342,7 +342,7 @@ def test_a_vector_that_float16_cannot_hold_is_refused_by_line(embed, tmp_path, m
     vectors = np.full((20, 32), 1.0, np.float32)
     vectors[1] = row
     monkeypatch.setattr(shards, "encode_counted", lambda *_, **__: (vectors, 0))
-    with pytest.raises(InputError, match=r"line 2: a vector is out of range for float16.*float32"):
+    with pytest.raises(InputError, match=r"line 2: .*float16.*float32"):
         embed(tmp_path / "x.npy", dtype="float16")
 
 
@@ -375,7 +375,7 @@ def small_disk(tmp_path):
 
 def test_a_matrix_that_the_disk_has_no_room_for_is_refused_before_the_first_shard(small_disk):
     shards_done = matrices._Shards(small_disk, "x", {})
-    with pytest.raises(ResourceError, match="no space left on the disk"):
+    with pytest.raises(ResourceError, match=r"space .*bytes.*crosslign plan"):
         shards_done.prepare(1000, 32, "float32")
     assert not list(small_disk.iterdir())
     assert shards_done.prepare(100, 32, "float32") == [0]

@@ -147,17 +147,17 @@ def test_members_of_different_size_cannot_share_a_matrix(tiny_encoder, tmp_path,
 
     prepare_encoder("other", {"construct": SMALL}, {"s": sentence_file}, tmp_path / "other")
     model = Model.load({"en": tiny_encoder / "main", "de": tmp_path / "other" / "main"})
-    with pytest.raises(InputError, match="differ in dimension"):
+    with pytest.raises(InputError, match=r"dimension; \{"):
         encode(model, ["Yes.", "Ja."], ["en", "de"], {"pooling": "mean"})
 
 
 def test_folder_without_a_model_is_named(tmp_path, tiny_encoder):
-    with pytest.raises(InputError, match=r"config\.json is missing"):
+    with pytest.raises(InputError, match=rf"{tmp_path}: .*config\.json"):
         Model.load({"main": tmp_path})
     for file in (tiny_encoder / "main").glob("*.json"):
         (tmp_path / file.name).write_bytes(file.read_bytes())
     (tmp_path / "model.safetensors").write_bytes(b"\0" * 64)
-    with pytest.raises(InputError, match="cannot be loaded"):
+    with pytest.raises(InputError, match=rf"{tmp_path}: .*loaded"):
         Model.load({"main": tmp_path})
 
 
@@ -173,10 +173,10 @@ def test_missing_weights_are_refused_and_a_missing_pooler_is_never_random(tmp_pa
     _without(tiny_encoder / "main", tmp_path, "pooler.")
     model = Model.load({"main": tmp_path})
     assert np.isfinite(encode(model, TEXTS, ["en"] * 3, {"pooling": "mean"})).all()
-    with pytest.raises(InputError, match="no pooler"):
+    with pytest.raises(InputError, match=r"readout: .*pooling: pooler"):
         encode(model, TEXTS, ["en"] * 3, {"pooling": "pooler"})
     _without(tiny_encoder / "main", tmp_path, "encoder.layer.1.")
-    with pytest.raises(InputError, match=r"weights are missing.*encoder\.layer\.1"):
+    with pytest.raises(InputError, match=rf"{tmp_path}: .*missing.*encoder\.layer\.1"):
         Model.load({"main": tmp_path})
 
 
@@ -245,5 +245,5 @@ def test_a_token_that_the_encoder_has_no_embedding_of_is_named(tiny_model, tiny_
     member = Member.load(tiny_encoder / "main")
     member.tokenizer.add_tokens(["zebra"])
     assert encode(Model({"main": member}), TEXTS, ["en"] * 3, {"pooling": "mean"}).shape == (3, member.dimension)
-    with pytest.raises(InputError, match=r"no embedding of the token 'zebra'.*embeddings have \d+ rows"):
+    with pytest.raises(InputError, match=r"tokenizer: .*'zebra'.*\d+ tokens, .*\d+ rows"):
         encode(Model({"main": member}), ["the zebra"], ["en"], {"pooling": "mean"})

@@ -47,17 +47,17 @@ def _modules(folder, *kinds, package=PACKAGE, transformer=""):
 def test_modules_in_an_order_that_is_not_read_are_refused(folder, kinds):
     _modules(folder, *kinds)
     for load in (crosslign.encoder, lambda place: Model.load({"main": place})):
-        with pytest.raises(InputError, match=f"another order; found {', '.join(kinds)}; read are Transformer, Pooling, ") as caught:
+        with pytest.raises(InputError, match=rf"modules\.json: .*; .*{', '.join(kinds)}; .*Transformer, Pooling, ") as caught:
             load(folder)
         assert caught.value.do
 
 
 def test_a_module_of_another_s_code_or_a_transformer_elsewhere_is_refused(folder):
     _modules(folder, "Transformer", "Pooling", package="custom")
-    with pytest.raises(InputError, match=r"unknown modules; custom\.Pooling, custom\.Transformer; known"):
+    with pytest.raises(InputError, match=r"modules\.json: .*; custom\.Pooling, custom\.Transformer; "):
         Model.load({"main": folder})
     _modules(folder, "Transformer", "Pooling", transformer="0_Transformer")
-    with pytest.raises(InputError, match="two transformers; it names the transformer in '0_Transformer'"):
+    with pytest.raises(InputError, match=r"modules\.json: .*'0_Transformer'"):
         Model.load({"main": folder})
 
 
@@ -91,19 +91,19 @@ def test_weights_of_nan_are_refused_in_python_before_anything_is_encoded(folder)
     weights = load_file(folder / "model.safetensors")
     weights["encoder.layer.0.output.dense.weight"][0, 0] = float("nan")
     save_file(weights, folder / "model.safetensors", {"format": "pt"})
-    with pytest.raises(InputError, match="contain NaN or infinity"):
+    with pytest.raises(InputError, match=r"NaN .*; encoder\.layer\.0\.output\.dense\.weight: 1 "):
         crosslign.encoder(folder)
 
 
 @pytest.mark.parametrize(
     ("file", "changes", "said"),
     [
-        ("1_Pooling/config.json", {"pooling_mode": ["mean", "cls"]}, r"unknown pooling; found \['mean', 'cls'\]"),
-        ("sentence_bert_config.json", {"max_seq_length": "x"}, "not a positive whole number; the max_length that it gives is 'x'"),
+        ("1_Pooling/config.json", {"pooling_mode": ["mean", "cls"]}, r"1_Pooling/config\.json: .*pooling; .*\['mean', 'cls'\]"),
+        ("sentence_bert_config.json", {"max_seq_length": "x"}, r"sentence_bert_config\.json: .*max_length .*'x'"),
         (
             "sentence_bert_config.json",
             {"config_args": {"num_hidden_layers": -1}},
-            "not a positive whole number; the layer that it gives is -1",
+            r"sentence_bert_config\.json: .*layer .* -1\b",
         ),
     ],
 )

@@ -15,7 +15,5 @@ def test_one_coordinate_that_a_type_cannot_hold_is_too_much_and_one_that_becomes
     vectors[0, 3] = 1e-9
     assert as_stored(vectors, task, names)[0].tolist() == [1.0, 1.0, 1.0, 0.0]
     vectors[2, 1], vectors[4, 0] = -7e4, 9e4
-    with pytest.raises(
-        errors.InputError, match=r"texts\.parquet, line 2: a vector is out of range for float16; its largest coordinate is 7e\+04"
-    ):
+    with pytest.raises(errors.InputError, match=r"texts\.parquet, line 2: .*float16; .* 7e\+04"):
         as_stored(vectors, task, names)

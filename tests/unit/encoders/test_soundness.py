@@ -162,29 +162,29 @@ REFUSED = [
     (_endless_rounds, r"weights are missing; config\.json counts 1,000,000 blocks"),
     (_unnumbered_blocks, "the config has no num_hidden_layers; transformers would use 12"),
     (_no_padding, "the config has no padding id; pad_token_id is None"),
-    (_architectures_of_another_form, "not a list of names; architectures is 7"),
-    (_width_of_another_form, "model cannot be loaded; "),
-    (_without_tokenizer, "the encoder has no tokenizer"),
-    (_without_vocabulary, "the encoder has no tokenizer"),
-    (_only_special_tokens, "the encoder's tokenizer is empty; 5 tokens, 5 of them special"),
-    (_tokenizer_of_other_weights, "the tokenizer belongs to other weights"),
+    (_architectures_of_another_form, "architectures is 7"),
+    (_width_of_another_form, "loaded; "),
+    (_without_tokenizer, r"tokenizer; .*tokenizer\.json"),
+    (_without_vocabulary, r"tokenizer; .*tokenizer\.json"),
+    (_only_special_tokens, r"tokenizer .*; 5 tokens, 5 "),
+    (_tokenizer_of_other_weights, r"tokenizer .*; .* \d[\d,]* tokens, .* \d[\d,]* rows"),
     (
         _a_piece_beyond_the_embeddings,
-        "the tokenizer belongs to other weights; its piece '.+' has the number 100,?000, the embeddings have ",
+        r"tokenizer .*; .*'.+' .*100,?000, .*embeddings",
     ),
-    (_bare_texts, "the tokenizer adds no special tokens to a text"),
-    (_fewer_blocks, r"weights would be left out.* encoder\.layer\.1\."),
-    (_no_blocks, "the config has no blocks; num_hidden_layers is 0"),
-    (_no_heads, "the config has no num_attention_heads; transformers would use 12"),
-    (_other_shape, "weights have the wrong shape"),
-    (_part_of_the_pooler, r"weights are missing.*pooler\.dense\.bias"),
-    (_adapter, "an adapter, not a whole encoder"),
-    (_packed, "the weights are packed"),
-    (_dense_without_modules, "modules.json is missing; 2_Dense would be left out"),
-    (_dense_that_nothing_names, "modules.json omits dense layers; 2_Dense would be left out"),
-    (_no_heads_beside_names_of_labels, "the config has no num_attention_heads"),
-    (_pointer, "the file is only a Git LFS pointer"),
-    (_dense_that_is_gone, "a module of the encoder is missing; modules.json names '2_Dense'"),
+    (_bare_texts, r"tokenizer .*special .*; .*bert"),
+    (_fewer_blocks, r"config .* encoder\.layer\.1\."),
+    (_no_blocks, "num_hidden_layers is 0"),
+    (_no_heads, r"num_attention_heads; .* 12\b"),
+    (_other_shape, r"shape; .*\(\d+.*\(\d+"),
+    (_part_of_the_pooler, r"missing; .*pooler\.dense\.bias"),
+    (_adapter, r"adapter_config\.json"),
+    (_packed, r"quantization_config in config\.json"),
+    (_dense_without_modules, r"modules\.json .*missing; 2_Dense "),
+    (_dense_that_nothing_names, r"modules\.json .*dense .*; 2_Dense "),
+    (_no_heads_beside_names_of_labels, "num_attention_heads; "),
+    (_pointer, "Git LFS"),
+    (_dense_that_is_gone, r"missing; modules\.json .*'2_Dense', .*config\.json"),
 ]
 
 
@@ -199,7 +199,7 @@ def test_what_transformers_would_make_up_is_refused_with_the_folder_and_what_to_
 
 def test_errors_of_preparing_name_the_folder_that_was_given_and_what_to_do(folder, tmp_path):
     _fewer_blocks(folder)
-    with pytest.raises(InputError, match="encoder 'mine': weights would be left out") as caught:
+    with pytest.raises(InputError, match=r"encoder 'mine': .*encoder\.layer\.1\.") as caught:
         prepare_encoder("mine", {"path": str(folder)}, {}, tmp_path / "results" / "mine")
     assert caught.value.where == str(folder)
     assert caught.value.do
@@ -210,7 +210,7 @@ def test_a_packed_folder_s_errors_name_the_archive_not_where_it_was_unpacked(fol
     (folder / "config.json").write_text("{", encoding="utf-8")
     torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
     archive = shutil.make_archive(str(tmp_path / "mine"), "zip", folder)
-    with pytest.raises(InputError, match="not valid JSON") as caught:
+    with pytest.raises(InputError, match=r"config\.json.*JSON") as caught:
         prepare_encoder("mine", {"path": archive, "format": "torch_weights"}, {}, tmp_path / "results" / "mine")
     assert caught.value.where.startswith(archive)
     assert caught.value.do
@@ -220,7 +220,7 @@ def test_a_packed_folder_s_errors_name_the_archive_not_where_it_was_unpacked(fol
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
 def test_weights_with_nan_are_found_when_the_encoder_is_prepared(folder, tmp_path, bad):
     _reweigh(folder, lambda weights: weights["encoder.layer.0.output.dense.weight"].view(-1)[3:5].fill_(bad))
-    said = r"contain NaN or infinity; encoder\.layer\.0\.output\.dense\.weight: 2 of"
+    said = r"NaN .*; encoder\.layer\.0\.output\.dense\.weight: 2 "
     with pytest.raises(InputError, match=said) as caught:
         prepare_encoder("mine", {"path": str(folder)}, {}, tmp_path / "out")
     assert caught.value.where == str(folder)
@@ -234,14 +234,14 @@ def test_weights_with_nan_are_found_when_the_encoder_is_prepared(folder, tmp_pat
 def test_weights_of_zeros_are_refused(folder, tmp_path, name):
     """As at the end of a file whose bytes were reserved, and did not all come."""
     _reweigh(folder, lambda weights: weights[name].zero_())
-    with pytest.raises(InputError, match=f"the encoder's weights are all zero; {name}: all of them"):
+    with pytest.raises(InputError, match=f"zero; {name}: "):
         prepare_encoder("mine", {"path": str(folder)}, {}, tmp_path / "out")
 
 
 @pytest.mark.parametrize("name", ["config", "config_sentence_transformers", "sentence_bert_config"])
 def test_settings_of_another_form_are_refused_with_their_file(folder, tmp_path, name):
     (folder / f"{name}.json").write_text("[7]", encoding="utf-8")
-    with pytest.raises(InputError, match=r"not a mapping of keys; found '\[7\]'") as caught:
+    with pytest.raises(InputError, match=rf"{name}\.json: .*'\[7\]'") as caught:
         prepare_encoder("mine", {"path": str(folder)}, {}, tmp_path / "out")
     assert caught.value.where == str(folder / f"{name}.json")
     assert caught.value.do
@@ -256,7 +256,7 @@ def test_prompts_of_another_form_put_nothing_before_a_text(folder, tmp_path):
 def test_packed_numbers_in_place_of_weights_are_refused(folder, tmp_path, kind, said):
     name = "encoder.layer.0.output.dense.weight"
     _reweigh(folder, lambda weights: weights.update({name: (weights[name] * 100).to(kind)}))
-    with pytest.raises(InputError, match=rf"the encoder's weights are packed; {name} has the type {said}"):
+    with pytest.raises(InputError, match=rf"{name} .* {said}: "):
         prepare_encoder("mine", {"path": str(folder)}, {}, tmp_path / "out")
 
 
@@ -265,7 +265,7 @@ def test_a_cased_vocabulary_behind_a_lower_casing_tokenizer_is_refused(folder, t
     pieces = (folder / "vocab.txt").read_text(encoding="utf-8").split("\n")[:-1]
     cased = [piece.title() if number > 5 and number % 2 else piece for number, piece in enumerate(pieces)]
     (folder / "vocab.txt").write_text("\n".join(cased) + "\n", encoding="utf-8")
-    with pytest.raises(InputError, match="most of the tokenizer's vocabulary cannot be used") as caught:
+    with pytest.raises(InputError, match=r"vocabulary.*capitals") as caught:
         prepare_encoder("mine", {"path": str(folder)}, {}, tmp_path / "out")
     assert "do_lower_case: false" in caught.value.do
 
@@ -294,7 +294,7 @@ def test_a_vocabulary_without_its_merges_is_refused(folder, tmp_path):
     _bpe(folder, merges, merges)
     assert prepare_encoder("mine", {"path": str(folder)}, {}, tmp_path / "whole")["blocks"] == 2
     _bpe(folder, merges, [])
-    with pytest.raises(InputError, match="most of the tokenizer's vocabulary cannot be used; of 400 pieces tried, only 0 can"):
+    with pytest.raises(InputError, match=r"vocabulary.*; .* 400 .* 0 "):
         prepare_encoder("mine", {"path": str(folder)}, {}, tmp_path / "out")
 
 

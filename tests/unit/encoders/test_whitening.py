@@ -57,7 +57,7 @@ def test_only_what_spreads_is_kept(tmp_path):
     np.save(tmp_path / "flat.npy", flat)
     assert fit(tmp_path / "flat.npy", np.ones(20, dtype=np.int64), 6)[1].shape == (6, 2)
     np.save(tmp_path / "same.npy", np.ones((20, 6), dtype=np.float32))
-    with pytest.raises(InputError, match=r"same\.npy: whitening is impossible: all vectors are equal"):
+    with pytest.raises(InputError, match=r"same\.npy: .*equal"):
         fit(tmp_path / "same.npy", np.ones(20, dtype=np.int64), 6)
 
 
@@ -71,5 +71,5 @@ def test_texts_count_as_often_as_they_occur(tmp_path):
 
 def test_a_training_has_nothing_to_fit_to(tiny_model):
     readout = {"pooling": "mean", "max_length": 8, "whitening": {"of": "mean", "text_set": "nli", "dimensions": 4}}
-    with pytest.raises(InputError, match=r"a whitened readout must be fitted to vectors.*Use it only in a table"):
+    with pytest.raises(InputError, match=r"readout: .*whitened.*table"):
         encode(tiny_model, ["a"], ["en"], readout)

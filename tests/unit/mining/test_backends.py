@@ -62,24 +62,24 @@ def test_bad_vectors_are_refused_by_every_backend(tmp_path: Path, backend: str) 
     bad = np.load(y)
     bad[5] = 0
     np.save(y, bad)
-    with pytest.raises(InputError, match="zero vector"):
+    with pytest.raises(InputError, match=r"y\.npy, row 5.*zero"):
         search(x, y, 4, devices=["cpu"], state=State(tmp_path / "state"))
     bad[5] = np.nan
     np.save(y, bad)
     with pytest.raises(InputError, match=r"y\.npy, row 5.*NaN"):
         search(x, y, 4, devices=["cpu"], state=State(tmp_path / "state"))
     np.save(y, bad[:0])
-    with pytest.raises(InputError, match="no vectors"):
+    with pytest.raises(InputError, match=r"y\.npy: .*vectors"):
         search(x, y, 4, devices=["cpu"], state=State(tmp_path / "state"))
     np.save(y, np.ones((3, 5)))
-    with pytest.raises(InputError, match="differ in dimension"):
+    with pytest.raises(InputError, match=r"y\.npy: .*dimension"):
         search(x, y, 4, devices=["cpu"], state=State(tmp_path / "state"))
 
 
 @pytest.mark.parametrize("backend", ["faiss_flat", "faiss_ivf_pq"])
 def test_without_faiss_the_backend_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, backend: str) -> None:
     monkeypatch.setitem(sys.modules, "faiss", None)
-    with pytest.raises(ResourceError, match=f"mine: backend: {backend}: faiss is not installed"):
+    with pytest.raises(ResourceError, match=rf"mine: backend: {backend}: .*pip install faiss-cpu"):
         BACKENDS.get(backend)(*large(tmp_path), 4, devices=["cpu"], state=State(tmp_path / "state"))
 
 
@@ -135,9 +135,9 @@ def test_recall_on_a_sample_is_near_that_on_all(tmp_path: Path) -> None:
 
 def test_an_index_that_cannot_be_built_is_refused(tmp_path: Path) -> None:
     paths = large(tmp_path)
-    with pytest.raises(InputError, match="not a multiple of m = 7"):
+    with pytest.raises(InputError, match="m = 7"):
         approximate(tmp_path, paths, m=7)
-    with pytest.raises(InputError, match="900 vectors, but the index needs at least 1024"):
+    with pytest.raises(InputError, match=r"900 .* 1024\b"):
         approximate(tmp_path, paths, nbits=10)
 
 

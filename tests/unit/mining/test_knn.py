@@ -329,21 +329,21 @@ def test_rows_without_direction_are_refused_by_number(value: float, side: str, d
 
 def test_other_bad_input_is_refused(tmp_path: object) -> None:
     good = clusters(20, 4, 1)
-    with pytest.raises(InputError, match=r"differ in dimension.*4 and 5"):
+    with pytest.raises(InputError, match=r"sources and targets: .* 4 and 5 "):
         neighbours(good, clusters(20, 5, 1), 4)
-    with pytest.raises(InputError, match="no vectors"):
+    with pytest.raises(InputError, match=r"sources: .*vectors"):
         neighbours(good[:0], good, 4)
     for tile in (None, (16, 16)):
-        with pytest.raises(InputError, match="targets: no vectors"):
+        with pytest.raises(InputError, match=r"targets: .*vectors"):
             neighbours(good, good, 4, target_rows=np.arange(0), tile=tile)
-    with pytest.raises(InputError, match="k must be"):
+    with pytest.raises(InputError, match=r"nearest neighbours: k .*\b0$"):
         neighbours(good, good, 0)
     with pytest.raises(InputError, match="floating"):
         neighbours(good.astype(np.int64), good, 4)
-    with pytest.raises(InputError, match="missing"):
+    with pytest.raises(InputError, match=r"none\.npy: .*missing"):
         neighbours(tmp_path / "none.npy", good, 4)
     (tmp_path / "text.npy").write_text("no array")
-    with pytest.raises(InputError, match="not a readable"):
+    with pytest.raises(InputError, match=r"text\.npy: .*readable"):
         neighbours(tmp_path / "text.npy", good, 4)
-    with pytest.raises(ValueError, match="multiples of 16"):
+    with pytest.raises(ValueError, match=r"\b16, .* \(20, 16\)"):
         neighbours(good, good, 4, tile=(20, 16))

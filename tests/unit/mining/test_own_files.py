@@ -55,7 +55,7 @@ def test_a_limit_counts_lines(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(b"", "the file is empty"), (b"\n \n", "no sentence"), (b"fine\n\xff\n", r"text:2: not UTF-8"), (None, "missing")],
+    [(b"", "text: .*empty"), (b"\n \n", r"text: .*sentence.*\b2 "), (b"fine\n\xff\n", r"text:2: .*byte 0xff"), (None, "text: .*missing")],
 )
 def test_files_without_sentences_are_refused_by_name(tmp_path: Path, content: bytes | None, message: str) -> None:
     file = tmp_path / "text"
@@ -71,7 +71,7 @@ def test_files_without_sentences_are_refused_by_name(tmp_path: Path, content: by
 )
 def test_nobody_is_told_to_delete_a_file_of_their_own(tmp_path: Path, name: str, content: bytes) -> None:
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(InputError, match="Fix or replace the file") as refused:
+    with pytest.raises(InputError, match=f"{name}: .*replace") as refused:
         read_sentences([tmp_path / name], "de", tmp_path / "rows.parquet", "text")
     assert name in str(refused.value)
     assert not {"Delete", "fetches"} & set(str(refused.value).split())
@@ -130,14 +130,14 @@ def test_documents_are_split_into_sentences_that_keep_their_places(tmp_path: Pat
 @pytest.mark.parametrize(
     ("name", "texts", "column", "message"),
     [
-        ("a.parquet", ["One."], "txt", r"a\.parquet: no column 'txt'; allowed: id, inner, text; did you mean 'text'.*--columns"),
-        ("a.parquet", ["One."], "id", r"column 'id' is not text; its type is int64.*--columns"),
-        ("a.jsonl", ["One."], "inner.de", r"a\.jsonl:1: no key 'inner\.de'.*--columns"),
-        ("a.jsonl", ["One."], "id", r"a\.jsonl:1: a value is not text; found 0"),
-        ("a.jsonl", ["One.", "T\0"], None, r"a\.jsonl:3: a NUL character or half of a surrogate pair"),
-        ("a.parquet", ["One.", "T\0"], None, r"a\.parquet:2: a NUL character or half of a surrogate pair"),
-        ("a.jsonl", ["\ud83d"], None, r"a\.jsonl:1: a NUL character or half of a surrogate pair"),
-        ("a.txt", ["One."], "txt", r"a\.txt: a file of lines has no columns"),
+        ("a.parquet", ["One."], "txt", r"a\.parquet: .*'txt'; .* id, inner, text; .*'text'.*--columns"),
+        ("a.parquet", ["One."], "id", r"a\.parquet: .*'id'.*int64.*--columns"),
+        ("a.jsonl", ["One."], "inner.de", r"a\.jsonl:1: .*'inner\.de'.*--columns"),
+        ("a.jsonl", ["One."], "id", r"a\.jsonl:1: .*text; .* 0\b"),
+        ("a.jsonl", ["One.", "T\0"], None, r"a\.jsonl:3: .*NUL"),
+        ("a.parquet", ["One.", "T\0"], None, r"a\.parquet:2: .*NUL"),
+        ("a.jsonl", ["\ud83d"], None, r"a\.jsonl:1: .*surrogate"),
+        ("a.txt", ["One."], "txt", r"a\.txt: .*columns.*'txt'"),
     ],
 )
 def test_a_column_that_is_not_there_or_holds_no_text_is_told(
@@ -157,18 +157,18 @@ def test_text_is_read_however_parquet_keeps_it(tmp_path: Path, kind: pa.DataType
     pq.write_table(pa.table({"text": pa.array(texts).cast(kind)}), tmp_path / "a.parquet")
     assert found_in([tmp_path / "a.parquet"])[0] == [("1", "One."), ("3", "Two.")]
     pq.write_table(pa.table({"text": pa.array([1, 2]).dictionary_encode()}), tmp_path / "b.parquet")
-    with pytest.raises(InputError, match="column 'text' is not text"):
+    with pytest.raises(InputError, match=r"b\.parquet: .*'text'.*int"):
         found_in([tmp_path / "b.parquet"])
 
 
 def test_a_damaged_parquet_file_is_told(tmp_path: Path) -> None:
     (tmp_path / "a.parquet").write_bytes(b"PAR1 and nothing")
-    with pytest.raises(InputError, match=r"a\.parquet: not a readable Parquet file"):
+    with pytest.raises(InputError, match=r"a\.parquet: .*Parquet"):
         found_in([tmp_path / "a.parquet"])
 
 
 def test_a_folder_is_no_file_of_sentences(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="a folder, not a file"):
+    with pytest.raises(InputError, match=rf"{tmp_path}: .*folder"):
         read_sentences([tmp_path], "de", tmp_path / "rows.parquet", "text")
 
 
@@ -258,7 +258,7 @@ def test_batches_change_no_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_sentences_of_another_search_are_refused(tmp_path: Path) -> None:
     near, (source, _) = hand_case(tmp_path)
     other = write_texts(tmp_path / "u.parquet", ["one", "two", "three"])
-    with pytest.raises(InputError, match="2 and 3 sentences, 2 and 2 rows"):
+    with pytest.raises(InputError, match=r"2 and 3 .*2 and 2 "):
         write_pairs(near, (source, other), {"tsv": tmp_path / "a"}, margin="ratio", retrieval="max", threshold=None)
 
 
@@ -271,6 +271,6 @@ def test_neighbours_come_back_as_they_were(tmp_path: Path) -> None:
         assert np.array_equal(getattr(back, name), getattr(near, name))
         assert getattr(back, name).dtype == getattr(near, name).dtype
     (tmp_path / "near.safetensors").write_bytes(b"damaged")
-    for path, message in (("near.safetensors", "not a file of neighbours"), ("none", "missing")):
+    for path, message in (("near.safetensors", r"near\.safetensors: .*neighbours"), ("none", "none: .*missing")):
         with pytest.raises(InputError, match=message):
             read_neighbours(tmp_path / path)

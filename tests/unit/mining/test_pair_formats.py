@@ -60,7 +60,7 @@ def test_finished_pairs_are_written_in_other_forms_as_if_they_had_been_asked_for
     again = {"tmx": written / "again.tmx", "moses_source": written / "again.de", "parquet": written / "again.parquet"}
     write_again(written / "p.parquet", again, ["de", "en"])
     assert {path.read_bytes() == (written / path.name.replace("again", "p")).read_bytes() for path in again.values()} == {True}
-    with pytest.raises(InputError, match="the output is also the input"):
+    with pytest.raises(InputError, match=r": .*output.*input"):
         write_again(written / "p.parquet", {"parquet": written / "p.parquet"}, ["de", "en"])
 
 

@@ -118,7 +118,7 @@ def test_a_record_holds_the_truth_and_is_told_in_words(tmp_path):
     assert chosen["recall"][0] <= recall <= chosen["recall"][2]
     assert asked_threshold(record, 0.9, None, tmp_path) == chosen["threshold"]
     assert asked_threshold(record, None, 0.3, tmp_path) > asked_threshold(record, None, 0.6, tmp_path)
-    with pytest.raises(InputError, match=r"no threshold has an expected recall of 0.9999; the highest is 0\.\d+"):
+    with pytest.raises(InputError, match=r" 0\.9999; .* 0\.\d+"):
         asked_threshold(record, None, 0.9999, tmp_path)
     told = "\n".join(calibration_lines(record, 0.9, chosen["threshold"]))
     assert f"expected for {chosen['pairs']:,} pairs with score ≥ {chosen['threshold']:.4f}: precision 0.9" in told
@@ -168,7 +168,7 @@ def test_plants_are_compared_in_the_state_of_the_sides_sentences():
 
 def test_too_few_plants_are_refused():
     x, y, _, _, given = sides(2, plants=49)
-    with pytest.raises(InputError, match="49 planted pairs; at least 50 are needed"):
+    with pytest.raises(InputError, match=r"calibration: .* 49 .* 50 "):
         hide(neighbours(x, y, 4), given, "ratio", "max")
 
 

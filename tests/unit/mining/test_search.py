@@ -111,16 +111,16 @@ def test_tiles_that_do_not_fit_are_made_smaller(monkeypatch: pytest.MonkeyPatch,
 def test_a_device_without_room_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = clusters(1500, 8, 1), clusters(900, 8, 2)
     raise_above(monkeypatch, 10)
-    with pytest.raises(ResourceError, match=r"cpu, rows 0 to 1499 of sources: the device's memory.*tiles of 1024 x 1024"):
+    with pytest.raises(ResourceError, match=r"cpu, rows 0 to 1499 of sources: .*memory.* 1024 x 1024"):
         neighbours(x, y, 4, tile=(4096, 2048))
-    with pytest.raises(ResourceError, match="tiles of 64 x 1024"):
+    with pytest.raises(ResourceError, match="64 x 1024"):
         neighbours(x, y, 4, tile=(64, 2048))
 
     def full(*_: object) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory")
 
     monkeypatch.setattr(side, "to_grid", full)
-    with pytest.raises(ResourceError, match="no space for the vectors"):
+    with pytest.raises(ResourceError, match=r"memory.*vectors"):
         neighbours(x, y, 4, tile=(64, 2048))
 
 

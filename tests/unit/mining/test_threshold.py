@@ -112,9 +112,9 @@ def test_group_is_the_best_that_any_threshold_realises(candidates: list[tuple[fl
 
 
 def test_wrong_sizes_are_refused() -> None:
-    with pytest.raises(ValueError, match="gold pairs"):
+    with pytest.raises(ValueError, match=r"\b2 .*\b2 .*\b1 gold"):
         best_threshold(np.array([0.5, 0.4]), np.array([True, True]), 1)
-    with pytest.raises(ValueError, match="0 gold pairs"):
+    with pytest.raises(ValueError, match="0 gold"):
         best_threshold(np.array([0.5]), np.array([False]), 0)
-    with pytest.raises(ValueError, match="2 scores, 1 verdicts"):
+    with pytest.raises(ValueError, match=r"\b2 .*\b1 .*\b1 .*\b3 gold"):
         extract(np.array([0.5, 0.4]), np.array([True]), 3, 0.0)
