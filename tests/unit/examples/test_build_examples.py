@@ -80,13 +80,13 @@ def test_a_union_reads_other_sets(paths, tmp_path):
 
 def test_errors_write_nothing(paths, tmp_path):
     out = tmp_path / "out.parquet"
-    with pytest.raises(InputError, match="no example could be built"):
+    with pytest.raises(InputError, match=r": .*built"):
         build(paths, out, builder="dropout_pairs", langs=["sw"], **{"from": ["verses"]})
-    with pytest.raises(InputError, match="did you mean 'dropout_pairs'"):
+    with pytest.raises(InputError, match=r"'dropout_pair'.*'dropout_pairs'"):
         build(paths, out, builder="dropout_pair", **{"from": ["verses"]})
     write_rows(paths["test"], pa.table({"text_id": ["t"], "lang": ["en"], "text": ["p1-en"]}), "texts")
     write_rows(paths["nli"], read_rows(paths["nli"]).slice(8, 2), "labelled")
-    with pytest.raises(InputError, match="every example contains a sentence of an evaluation corpus"):
+    with pytest.raises(InputError, match=r": .*every"):
         build(paths, out, builder="nli_triplets", decontaminate=["test"], langs=["en"], **{"from": ["nli"]})
     assert not out.exists()
 

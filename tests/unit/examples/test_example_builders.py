@@ -98,9 +98,9 @@ def test_groups_have_distinct_languages(run, multiway):
     pairs = run("parallel_groups", [multiway], size=2)
     assert len(pairs) == 30
     assert len({tuple(row["langs"]) for row in pairs}) == 3
-    with pytest.raises(InputError, match="no group has 4"):
+    with pytest.raises(InputError, match=r"x: .*group .* 4 .*`size`"):
         run("parallel_groups", [multiway], size=4)
-    with pytest.raises(InputError, match="two or more"):
+    with pytest.raises(InputError, match=r"x: .*two.*`size`"):
         run("parallel_groups", [multiway])
 
 
@@ -165,13 +165,13 @@ def test_a_union_of_unique_pairs_has_each_pair_once(run):
 def test_unions_that_cannot_be(run, multiway, nli):
     others = sets(multiway, nli)
     groups = next(BUILDERS.get("parallel_groups")(Material("y", {"c": held(multiway)}, {}, ["en", "de"], 1)))
-    with pytest.raises(InputError, match="cannot be mixed"):
+    with pytest.raises(InputError, match=r"x: .*mixed"):
         run("union", others={**others, "groups": groups})
-    with pytest.raises(InputError, match="a union needs training sets"):
+    with pytest.raises(InputError, match=r"x: .*`of` has \[\], `repeat` "):
         run("union")
     with pytest.raises(InputError, match="`repeat`"):
         run("union", others=others, repeat={"nil": 2})
-    with pytest.raises(InputError, match="`unique` is only for pairs"):
+    with pytest.raises(InputError, match=r"x: `unique`"):
         run("union", others=others, unique=True)
 
 
@@ -188,9 +188,9 @@ def test_view_pairs_join_on_the_original(run, rows):
         (["c:0", "v:0"], "text 0", "copy 0", "en", "fr"),
         (["c:1", "v:1"], "text 1", "copy 1", "en", "fr"),
     ]
-    with pytest.raises(InputError, match="their original corpora"):
+    with pytest.raises(InputError, match=r"x: view_pairs .*\['v'\].*`from`"):
         run("view_pairs", {"v": copies})
-    with pytest.raises(InputError, match="'c:2' is in none"):
+    with pytest.raises(InputError, match="'c:2'"):
         run("view_pairs", {"v": copies, "c": corpus.slice(0, 2)})
 
 
@@ -209,9 +209,9 @@ def test_view_pairs_of_a_sentence_that_a_copy_lacks_are_left_out(run, rows):
 
 
 def test_builders_refuse_corpora_of_another_kind(run, multiway):
-    with pytest.raises(InputError, match="lacks the column 'a_lang'"):
+    with pytest.raises(InputError, match=r"x: .*'a_lang'"):
         run("nli_triplets", [multiway])
-    with pytest.raises(InputError, match="needs corpora"):
+    with pytest.raises(InputError, match=r"x: .*`from`"):
         run("dropout_pairs")
 
 
@@ -219,5 +219,5 @@ def test_shapes_are_known_by_their_columns(multiway, nli):
     others = sets(multiway, nli)
     assert [shape_of(table.column_names) for table in others.values()] == ["pairs", "triplets"]
     assert shape_of(shaped("labelled_examples", a_text=others["texts"]["a_text"]).column_names) == "labelled_examples"
-    with pytest.raises(ValueError, match="no shape"):
+    with pytest.raises(ValueError, match=r"shape.*columns"):
         shape_of(multiway.column_names)

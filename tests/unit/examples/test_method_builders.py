@@ -76,7 +76,7 @@ class TestNLIGroups:
         two = run("nli_groups", [nli], langs=["en", "de", "fr"], size=2, per="unique_sentences", hard_negatives=False)
         assert [{text.split("-")[0] for text in row["texts"]} for row in two] == [{name} for name in sentences]
         assert all(text.endswith(lang) for row in two for text, lang in zip(row["texts"], row["langs"], strict=True))
-        with pytest.raises(InputError, match="hypotheses have no hard negatives"):
+        with pytest.raises(InputError, match=r"x: .*`hard_negatives: false`, .*`per: premise`"):
             run("nli_groups", [nli], langs=["en", "de"], per="unique_sentences")
 
     @pytest.mark.parametrize("options", [{"per": "row"}, {"per": "unique_sentences", "hard_negatives": False}])
@@ -87,7 +87,7 @@ class TestNLIGroups:
         assert found[99] == found[None] != found[6]
 
     def test_too_many_languages_are_refused(self, run, nli):
-        with pytest.raises(InputError, match="no premise exists in 4 languages"):
+        with pytest.raises(InputError, match=r"x: .*premise.* 4 .*`size`"):
             run("nli_groups", [nli], size=4)
 
 
@@ -122,7 +122,7 @@ class TestMonolingual:
         assert sorted(row["a_text"] for row in made) == sorted([f"en {n}" for n in range(30)] + [f"sw {n}" for n in range(10)])
 
     def test_languages_without_a_row_are_refused(self, run, rows):
-        with pytest.raises(InputError, match="fewer rows than languages"):
+        with pytest.raises(InputError, match=r"x: .*rows: 1, languages: 2\. .*`rows`"):
             run("monolingual", [self.corpus(rows, en=5, sw=5)], rows=1)
 
     @given(
@@ -161,7 +161,7 @@ class TestVersionPairs:
         assert {row["label"][0] for row in run("version_pairs", [multiway], negatives=1.0)} == {0.0}
 
     def test_one_version_is_refused(self, run, multiway):
-        with pytest.raises(InputError, match="two versions in 'fr'"):
+        with pytest.raises(InputError, match=r"x: .*versions.*'fr'"):
             run("version_pairs", [multiway], anchor="fr")
 
 
@@ -216,7 +216,7 @@ class TestLabelledRows:
 
     def test_a_view_of_something_else_is_refused(self, run, nli, view_of):
         stray = view_of("full", [{**copy, "of": "gone"} for copy in self.copies(nli, "en", "de")])
-        with pytest.raises(InputError, match="'gone' is in none of the corpora"):
+        with pytest.raises(InputError, match="'gone'"):
             run("labelled_rows", {"n": nli, "v": stray})
 
 
@@ -242,7 +242,7 @@ class TestTaughtPairs:
         assert [(row["a_text"], row["b_text"]) for row in made][:2] == [("cat", "paka"), ("mbwa", "a dog")]
 
     def test_without_a_teacher_it_is_refused(self, run):
-        with pytest.raises(InputError, match="no teacher"):
+        with pytest.raises(InputError, match=r"x: .*`teacher: minilm_l6`"):
             self.made(run)
 
 
@@ -311,8 +311,8 @@ class TestMarginPairs:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"teach": None}, "no encoder to measure margins"),
-            ({"good": 99}, "the clean sample has only 99 pairs for the margin of de and en"),
+            ({"teach": None}, r"x: .*`teacher: me5_small`"),
+            ({"good": 99}, r"x: .* 99 .* de and en\b"),
         ],
     )
     def test_what_cannot_be_measured_is_refused(self, run, options, message):

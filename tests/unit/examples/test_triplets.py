@@ -30,11 +30,11 @@ def test_triplets_of_one_language(run, nli):
 
 
 def test_triplets_need_both_labels(run, nli):
-    with pytest.raises(InputError, match="no premise has"):
+    with pytest.raises(InputError, match=r"x: .*premise"):
         run("nli_triplets", [nli], ["en"], contradiction=7)
-    with pytest.raises(InputError, match="need entailed"):
+    with pytest.raises(InputError, match=r"x: .*entailed"):
         run("crosslingual_triplets", [nli], LANGS, contradiction=7)
-    with pytest.raises(InputError, match="no labelled pair is in sw"):
+    with pytest.raises(InputError, match=r"x: .*labelled.* sw\b"):
         run("crosslingual_triplets", [nli], ["sw"])
 
 
@@ -143,7 +143,7 @@ def test_a_row_has_one_class(run, rows):
         "labelled", [{"id": "w:1", "a_lang": "en", "a_text": "a", "b_lang": "en", "b_text": "b", "label": [0.0, 1.0], "group": "1"}]
     )
     for builder in ("nli_triplets", "crosslingual_triplets"):
-        with pytest.raises(InputError, match="exactly one class number"):
+        with pytest.raises(InputError, match=r": .*class"):
             run(builder, [table], ["en"])
 
 

@@ -32,19 +32,19 @@ def looked_at(columns, *entries):
         ([COSINES], {"a": ["x", "y"]}, "alignment compares two sentences; the data set has one column"),
         ([SCORES], {"a": ["x", "y"], "score": [0.1, 0.9]}, "cosine_regression compares two sentences"),
         ([INFONCE, SCORES], {"a": ["x", "y"], "score": [0.1, 0.9]}, "cosine_regression compares two sentences"),
-        ([SEVERAL], {"a": ["x", "y"], "b": ["z", ""]}, "row 1 of the batch: a group needs at least two sentences"),
-        ([SEVERAL], {"a": ["x", ""], "b": ["z", ""], "c": ["y", "y"]}, "row 1 of the batch: a group needs at least two sentences"),
-        ([INFONCE], {"a": ["x", "y"], "b": ["z", ""]}, "row 1 of the batch: a sentence is missing; the cell of the column 'b' is empty"),
-        ([INFONCE], {"a": ["x", ""]}, "row 1 of the batch: a sentence is missing; the cell of the column 'a' is empty"),
-        ([INFONCE], {"a": ["x", ""], "b": ["z", "u"]}, "row 1 of the batch: a sentence is missing; the cell of the column 'a' is empty"),
-        ([INFONCE], {"negative": ["x", "y"]}, "the data set has no column of sentences; columns: negative"),
-        ([SENTENCES], {"a": ["x"], "b": ["y"], "view": ["z"]}, "the column 'b' is not used"),
+        ([SEVERAL], {"a": ["x", "y"], "b": ["z", ""]}, "row 1 of the batch: .*group"),
+        ([SEVERAL], {"a": ["x", ""], "b": ["z", ""], "c": ["y", "y"]}, "row 1 of the batch: .*group"),
+        ([INFONCE], {"a": ["x", "y"], "b": ["z", ""]}, "row 1 of the batch: .*'b'"),
+        ([INFONCE], {"a": ["x", ""]}, "row 1 of the batch: .*'a'"),
+        ([INFONCE], {"a": ["x", ""], "b": ["z", "u"]}, "row 1 of the batch: .*'a'"),
+        ([INFONCE], {"negative": ["x", "y"]}, "columns: negative"),
+        ([SENTENCES], {"a": ["x"], "b": ["y"], "view": ["z"]}, "column 'b' "),
         ([COSINES], {"a": ["x"], "b": ["y"], "view_b": ["z"]}, "view_b has no view_a"),
-        ([INFONCE], {"a": ["x"], "view_a": ["z"], "view_b": ["z"]}, "the column 'view_b' is not used"),
-        ([INFONCE], {"a": ["x"], "view": ["y"], "negative": ["z"]}, "the column 'negative' is not used; .*terms on views do not"),
-        ([MOMENTUM], {"a": ["x"], "b": ["y"], "negative": ["z"]}, "the column 'negative' is not used"),
-        ([MOMENTUM], {"a": ["x"], "b": ["y"], "view": ["z"]}, "the column 'view' is not used"),
-        ([INFONCE | {"kinds": ["partial"]}], {"a": ["x"], "view": ["z"]}, "the column 'view' is not used"),
+        ([INFONCE], {"a": ["x"], "view_a": ["z"], "view_b": ["z"]}, "column 'view_b' "),
+        ([INFONCE], {"a": ["x"], "view": ["y"], "negative": ["z"]}, "column 'negative' .*views"),
+        ([MOMENTUM], {"a": ["x"], "b": ["y"], "negative": ["z"]}, "column 'negative' "),
+        ([MOMENTUM], {"a": ["x"], "b": ["y"], "view": ["z"]}, "column 'view' "),
+        ([INFONCE | {"kinds": ["partial"]}], {"a": ["x"], "view": ["z"]}, "column 'view' "),
     ],
 )
 def test_what_no_term_could_learn_from_is_refused(terms, columns, said):
@@ -74,5 +74,5 @@ def test_a_text_of_several_places_is_handed_out_from_one_after_another():
     given = Given([["x", "x"], ["x", "y"]], [torch.tensor([[1.0], [2.0]]), torch.tensor([[3.0], [4.0]])])
     a, b = Input(["x", "x"], ["und"] * 2), Input(["x", "y"], ["und"] * 2)
     assert [given.of(name, item).flatten().tolist() for name, item in (("a", a), ("b", b), ("a", a))] == [[1, 2], [3, 4], [1, 2]]
-    with pytest.raises(InputError, match="two terms need different inputs with the name 'a'"):
+    with pytest.raises(InputError, match=r"terms: .*'a'"):
         given.of("a", b)

@@ -152,5 +152,5 @@ def test_projection_is_tanh_of_a_dense_layer(term, batch, part, random_vectors):
 
 def test_a_missing_projection_is_an_error(term, batch, part, random_vectors):
     vectors = random_vectors(a=2, b=2)
-    with pytest.raises(InputError, match="did you mean 'mlp'"):
+    with pytest.raises(InputError, match=r"'mlpp'.*'mlp'"):
         term("infonce", projection="mlpp").loss(vectors, batch(2), {"mlp": part("mlp_train_only")})

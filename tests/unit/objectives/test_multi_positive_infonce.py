@@ -166,9 +166,9 @@ def test_does_not_depend_on_the_order_of_groups_and_of_positives(term, grouped):
 
 
 def test_groups_that_do_not_fit(term, grouped):
-    with pytest.raises(InputError, match="a group needs at least two sentences"):
+    with pytest.raises(InputError, match=r"row .*: .*group"):
         term("multi_positive_infonce").loss({"group": GROUPS[:3]}, grouped(2, 1), {})
-    with pytest.raises(InputError, match="found 'positives_only'; must be 'all' here"):
+    with pytest.raises(InputError, match=r"here.*'positives_only'; .*'all'"):
         check_call("objectives", "multi_positive_infonce", {"all_anchors": True, "denominator": "positives_only"}, "here")
 
 

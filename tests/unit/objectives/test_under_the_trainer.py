@@ -87,7 +87,7 @@ def test_queues_and_momentum_copies_are_kept_for_resume_alone(train, stopped_bef
     assert "queue.ring" in kept
     assert {name.split(".")[0] for name in saved} == {"gmm", "scores"}
     part = make_part("queue", QUEUE, Model.load({"main": folder / "last" / "main"}), 0, "here")
-    with pytest.raises(InputError, match="a trained system does not keep this part"):
+    with pytest.raises(InputError, match=r"here: .*start_from"):
         take_over(part, "queue", folder / "last", "here")
 
 
@@ -157,19 +157,19 @@ UNFIT = {
         {"head": {"kind": "classification", "labels": 2}},
         r"these examples have no labels.*labelled_rows",
     ),
-    "no labels to tell meanings by": ([term("supervised_contrastive", "pairs", form="retrieval")], {}, r"these examples have no labels"),
-    "no momentum copies": ([term("momentum_contrast", "pairs", queue="queue")], {}, r"no part has momentum copies.*momentum_queue"),
+    "no labels to tell meanings by": ([term("supervised_contrastive", "pairs", form="retrieval")], {}, r"row .*labels; "),
+    "no momentum copies": ([term("momentum_contrast", "pairs", queue="queue")], {}, r"parts: .*momentum_queue"),
     "ranks that do not fit": (
         [term("rank_infonce", "pairs", queue="queue", classifier="gmm", scores="scores")],
         {"queue": QUEUE, "gmm": {"kind": "gaussian_mixture", "ranks": 4}, "scores": {"kind": "rank_scores", "ranks": 2}},
-        r"'scores' does not fit the classifier; the classifier has 4 ranks, the scores have 2",
+        r"'scores'.*classifier; .* 4 ranks, .* 2\b",
     ),
     "ranks of labelled pairs that do not fit": (
         [term("gmm_ranks", "pairs", classifier="gmm", scores="scores")],
         {"gmm": {"kind": "gaussian_mixture", "ranks": 2}, "scores": {"kind": "rank_scores"}},
-        r"the classifier has 2 ranks, the scores have 4",
+        r"classifier.* 2 ranks, .* 4\b",
     ),
-    "a layer that is not there": ([term("infonce", "pairs", layer=99)], {}, r"there is no layer 99; the encoder has 2 blocks"),
+    "a layer that is not there": ([term("infonce", "pairs", layer=99)], {}, r"layer 99; .* 2 blocks"),
 }
 
 

@@ -16,7 +16,7 @@ from crosslign.stages.mine_search import mine_search
 
 @pytest.mark.parametrize("backend", ["exact", "faiss_flat"])
 @pytest.mark.parametrize(("side", "line"), [("source", 4), ("target", 5)])
-@pytest.mark.parametrize(("value", "what"), [(np.nan, "a vector contains NaN or infinity"), (0.0, "zero vector")])
+@pytest.mark.parametrize(("value", "what"), [(np.nan, "NaN"), (0.0, "zero")])
 def test_the_line_is_named(tmp_path, monkeypatch, backend, side, line, value, what):
     monkeypatch.chdir(tmp_path)  # a rule's paths are relative
     inputs, texts = {}, {"source": "one\n\none\ntwo\nthree\n", "target": "one\n\n\ntwo\nthree\n"}
@@ -31,6 +31,6 @@ def test_the_line_is_named(tmp_path, monkeypatch, backend, side, line, value, wh
     recipe = {"backend": backend, "k": 2, "search_options": {}, "part": 1, "parts": 1}
     outputs = {"folder": tmp_path / "1-of-1"}
     job = Job("mine_search", inputs, outputs, {"recipe": recipe, "work": "work"}, 1, Lineage("mine_search", recipe, [], tmp_path))
-    with pytest.raises(InputError, match=rf"{side}\.npy, row \d \(line {line} of the {side} file\): {what}\. Remove that line"):
+    with pytest.raises(InputError, match=rf"{side}\.npy, row \d \(line {line} of the {side} file\): .*{what}"):
         mine_search(job)
     assert not outputs["folder"].exists()

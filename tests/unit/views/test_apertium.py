@@ -82,10 +82,10 @@ def test_chains_that_are_named_are_gone_through(engine):
 @pytest.mark.parametrize(
     ("chain", "said"),
     [
-        (["eng-spa"], r"v: the chain ends in 'es', not in 'fr'"),
-        (["es-fr"], r"v: the mode 'es-fr' does not translate from 'en'"),
-        (["eng-spa", "fr-es"], r"v: the mode 'fr-es' does not translate from 'es'"),
-        (["eng-sp"], r"v: apertium has no mode 'eng-sp'.*eng-spa"),
+        (["eng-spa"], r"v: .*chain .*'es', .*'fr'"),
+        (["es-fr"], r"v: .*'es-fr' .*'en'"),
+        (["eng-spa", "fr-es"], r"v: .*'fr-es' .*'es'"),
+        (["eng-sp"], r"v: .*'eng-sp'.*eng-spa"),
     ],
 )
 def test_a_chain_that_leads_elsewhere_is_refused(engine, chain, said):
@@ -94,13 +94,13 @@ def test_a_chain_that_leads_elsewhere_is_refused(engine, chain, said):
 
 
 def test_a_chain_for_a_pair_that_nobody_translates_is_refused(engine):
-    with pytest.raises(InputError, match=r"v: `chains` names 'en_fr', which the view does not translate.*en-fr"):
+    with pytest.raises(InputError, match=r"v: `chains` .*'en_fr', .*en-fr"):
         translator(("fr",), chains={"en_fr": ["eng-spa", "es-fr"]})
 
 
 def test_a_mode_that_always_fails_is_told_at_its_first_sentence(engine):
     made = translator(("es",), langs=("fr",))
-    with pytest.raises(ResourceError, match=r"mode 'fr-es' does not work; exit status 1.*no such file: fr-es\.bin"):
+    with pytest.raises(ResourceError, match=r"'fr-es' .*exit status 1.*fr-es\.bin"):
         made.translate(["bonjour"] * 3, "fr", "es")
 
 
@@ -126,5 +126,5 @@ def test_the_engine_itself():
 
 @needs_apertium
 def test_a_language_that_no_pair_reaches():
-    with pytest.raises(InputError, match="cannot translate from 'en' into 'zh'"):
+    with pytest.raises(InputError, match=r"v: .*'en' .*'zh'; "):
         translator(("zh",))

@@ -147,18 +147,18 @@ def test_languages_without_a_dictionary_are_skipped_and_named(corpora, tmp_path)
     assert [*counts["by_language"]] == ["fr"]
     assert counts["per_language"] == {"fr": 9}
     assert build_view("v", entry(), {**corpora, **given}, tmp_path / "v.parquet")["without_dictionary"] == []
-    with pytest.raises(InputError, match="no target language has a dictionary"):
+    with pytest.raises(InputError, match=r"v: .*dictionary; .* sw"):
         build_view("v", entry(targets=["sw"]), {**corpora, **given}, tmp_path / "v.parquet")
 
 
 def test_errors(corpora, tmp_path):
-    with pytest.raises(InputError, match="view is empty"):
+    with pytest.raises(InputError, match=r"v: .*empty"):
         build_view("v", entry(), {**corpora, **mono(tmp_path, ["ein Haus"], "de")}, tmp_path / "v.parquet")
     assert not (tmp_path / "v.parquet").exists()
-    with pytest.raises(InputError, match="'words_de' has no words of ru into 'de'"):
+    with pytest.raises(InputError, match=r"'words_de' .* ru .*'de'"):
         build_view("v", {**entry(["de"]), "langs": ["ru"]}, {**corpora, **mono(tmp_path, ["x"])}, tmp_path / "v.parquet")
     both = {**corpora, **mono(tmp_path, ["x"])}
-    with pytest.raises(InputError, match="the same kind"):
+    with pytest.raises(InputError, match=r"v: .*kind"):
         build_view("v", {**entry(), "from": ["mono", "words_de"]}, both, tmp_path / "v.parquet")
 
 

@@ -95,7 +95,7 @@ def test_what_does_not_fit_into_memory_is_halved(folder, engine, monkeypatch):
     monkeypatch.setattr(wide, "_generated", at_most_two)
     assert wide.translate(TEXTS, "en", "de") == expected
     monkeypatch.setattr(wide, "_generated", lambda *_: (_ for _ in ()).throw(RuntimeError("CUDA failed with error out of memory")))
-    with pytest.raises(ResourceError, match="one sentence does not fit"):
+    with pytest.raises(ResourceError, match=r"sentence.*memory"):
         wide.translate(TEXTS, "en", "de")
 
 
@@ -156,7 +156,7 @@ def test_a_damaged_file_of_kept_translations_is_made_again(folder, tmp_path, mon
 
 
 def test_what_cannot_be_loaded_is_named(tmp_path):
-    with pytest.raises(InputError, match="cannot be loaded"):
+    with pytest.raises(InputError, match=rf"'{tmp_path}' .*loaded"):
         translator(tmp_path).translate(["x"], "en", "de")
 
 
@@ -185,10 +185,10 @@ def _endless_blocks(folder):
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (_endless_blocks, "config.json counts 1,000,000 blocks"),
-        (_without_a_weight, "weights are missing"),
-        (_with_nan, "contain NaN or infinity"),
-        (_without_words, "tokenizer is"),
+        (_endless_blocks, r"config\.json .*1,000,000 "),
+        (_without_a_weight, r"missing; .*decoder\.layers\.0\.fc1\.weight"),
+        (_with_nan, r"NaN .*decoder\.layers\.0\.fc1\.weight: 1 "),
+        (_without_words, "tokenizer"),
     ],
 )
 def test_what_transformers_would_make_up_for_a_translator_is_refused(folder, tmp_path, damage, said):
@@ -206,7 +206,7 @@ def test_a_damaged_file_of_a_translator_is_refused_in_one_sentence(folder, tmp_p
     shutil.copytree(folder, tmp_path / "mt")
     whole = (tmp_path / "mt" / name).read_bytes()
     (tmp_path / "mt" / name).write_bytes(whole[: len(whole) // 2] if name.endswith(".safetensors") else b"[]")
-    with pytest.raises(InputError, match=f"the model '{tmp_path / 'mt'}' cannot be loaded; ") as caught:
+    with pytest.raises(InputError, match=f"'{tmp_path / 'mt'}' .*loaded; ") as caught:
         translator(tmp_path / "mt").translate(TEXTS, "en", "de")
     assert caught.value.do
 
@@ -219,7 +219,7 @@ def test_a_fetched_model_is_read_from_its_folder_without_the_hub(folder, engine,
     fetched = TRANSLATORS.get(engine)(setting, **options)
     assert fetched.translate(TEXTS, "en", "de") == translator(folder, engine, beam=1).translate(TEXTS, "en", "de")
     assert fetched.identity["revision"] == translator(folder, engine).identity["revision"] is not None
-    with pytest.raises(NetworkError, match="could not be downloaded from the hub"):
+    with pytest.raises(NetworkError, match=r"'org/opus-mt-en-de'.*hf download org/opus-mt-en-de"):
         TRANSLATORS.get(engine)(TranslatorSetting("v", ["en"], ["de"], {}), **options).translate(TEXTS, "en", "de")
 
 

@@ -101,9 +101,9 @@ def test_the_first_of_several_translations_is_taken_and_one_that_lacks_the_langu
 
 
 def test_provided_refuses_what_it_cannot_use(corpora):
-    with pytest.raises(InputError, match="has no translations"):
+    with pytest.raises(InputError, match=r"'mono' .*translations"):
         provided(corpora, ["mono"])
-    with pytest.raises(InputError, match="no sentence of its languages"):
+    with pytest.raises(InputError, match=r"sentence.*verses"):
         provided(corpora, ["verses"], langs=("sw",), targets=("ur",))
 
 
@@ -167,7 +167,7 @@ def mixed(tmp_path):
 def test_of_two_languages_only_sentences_in_langs_are_translated(tmp_path):
     corpora, out = mixed(tmp_path), tmp_path / "v.parquet"
     entry = full(["fr"], "pairs", ["french"], views=20)
-    with pytest.raises(InputError, match="view is empty"):
+    with pytest.raises(InputError, match=r"v: .*empty"):
         build_view("v", {**entry, "langs": ["en"]}, corpora, out)  # one side cannot be translated, so neither is
     build_view("v", {**entry, "builder": "partial_translation", "langs": ["en"]}, corpora, out)
     assert {(c["a_lang"], c["a_text"], c["b_lang"], c["b_text"]) for c in read_rows(out).to_pylist()} == {("fr", "Un", "de", "Zwei")}
@@ -188,7 +188,7 @@ def test_views_of_one_row_are_drawn_apart(tmp_path):
 
 
 def test_partial_translation_needs_pairs(corpora, tmp_path):
-    with pytest.raises(InputError, match="view is empty"):
+    with pytest.raises(InputError, match=r"v: .*empty"):
         build_view("v", {**full(), "builder": "partial_translation"}, corpora, tmp_path / "v.parquet")
 
 
@@ -227,5 +227,5 @@ def test_a_language_without_the_sentence_is_drawn_anew_and_counted(corpora, tmp_
 
 
 def test_a_view_without_targets_is_refused(corpora, tmp_path):
-    with pytest.raises(InputError, match="no language to translate into"):
+    with pytest.raises(InputError, match=r"v: .*`targets`"):
         build_view("v", full(()), corpora, tmp_path / "v.parquet")
