@@ -32,14 +32,14 @@ HOSTILE = [
     "x" * 200,
 ]
 CONFIGS = {
-    "an unknown key": ("scale: mini", "scael: mini", "unknown key 'scael'.*scale"),
+    "an unknown key": ("scale: mini", "scael: mini", r"config\.yaml:\d+: .*'scael'.*'scale'"),
     "a wrong type": ("papers: [faults]", "papers: 7", "found 7"),
-    "a key twice": ("scale: mini", "scale: mini\nscale: mini", r"config\.yaml:3: a key occurs twice"),
-    "a tab": ("scale: mini", "\tscale: mini", r"config\.yaml:\d+: not valid YAML"),
+    "a key twice": ("scale: mini", "scale: mini\nscale: mini", r"config\.yaml:3: .*twice.*'scale'"),
+    "a tab": ("scale: mini", "\tscale: mini", r"config\.yaml:\d+: .*YAML"),
     "a Python object": ("scale: mini", "scale: !!python/object/apply:os.system ['touch owned']", "config"),
     "another tag": ("scale: mini", "scale: !secret mini", "config"),
-    "a bomb": ("scale: mini", "scale: mini\n" + BOMB, "expands to too many values"),
-    "bytes that are no UTF-8": ("scale: mini", "scale: \udcff", "not UTF-8"),
+    "a bomb": ("scale: mini", "scale: mini\n" + BOMB, r"config\.yaml:\d+: .*500,000"),
+    "bytes that are no UTF-8": ("scale: mini", "scale: \udcff", r"config\.yaml.*UTF-8"),
 }
 
 
@@ -82,14 +82,14 @@ def test_f13_a_wrong_configuration_is_refused_in_one_line(mini, capsys, name):
 @pytest.mark.parametrize("value", [".nan", ".inf", "-.inf"])
 def test_f13_numbers_that_are_none_are_refused(mini, value):
     spoil(mini, "config/papers/faults.yaml", "learning_rate: 1e-3", f"learning_rate: {value}")
-    with pytest.raises(InputError, match=r"faults\.yaml:\d+: .*learning_rate.*not a finite number"):
+    with pytest.raises(InputError, match=r"faults\.yaml:\d+: .*learning_rate.*(nan|inf)"):
         load_project(mini.folder)
 
 
 @pytest.mark.parametrize("value", ["9" * 400, "0x" + "f" * 4000, str(2**63), f"-{2**64}"])
 def test_f13_whole_numbers_that_nothing_can_hold_are_refused_and_not_printed(mini, value):
     spoil(mini, "config/papers/faults.yaml", "seeds: [42]", f"seeds: [{value}]")
-    with pytest.raises(InputError, match=r"faults\.yaml:\d+: the number is too large") as error:
+    with pytest.raises(InputError, match=r"faults\.yaml:\d+: .*large; .*\d{3},\d{3}") as error:
         load_project(mini.folder)
     assert len(str(error.value)) < 200
 
@@ -150,7 +150,7 @@ def test_f14_hostile_names_are_refused_wherever_an_id_stands(mini, name):
         content[section] = {**entries, name: next(iter(entries.values()))}
         with open(path, "w", encoding="utf-8") as out:
             YAML().dump(content, out)
-        with pytest.raises(InputError, match=rf"{section}.*(does not match|no valid name|YAML|empty)"):
+        with pytest.raises(InputError, match=rf"{section}.*(match|valid|YAML|empty)"):
             load_project(mini.folder)
         path.write_bytes(before)
     assert not list(mini.folder.rglob("owned"))

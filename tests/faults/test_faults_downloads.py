@@ -88,7 +88,7 @@ def test_f07_the_mirror_comes_first_and_waits_are_spread(there, dest, waits, tmp
 
 def test_f07_a_page_in_place_of_a_file_and_a_loop_of_redirects_are_refused(there, dest, waits):
     there.plan = ["html"]
-    with pytest.raises(NetworkError, match="web page in place of"):
+    with pytest.raises(NetworkError, match=r"page .*corpus\.gz"):
         get(there.url, dest, {"name": "corpus.gz"})
     with (
         serving(lambda link: link.sendall(b"HTTP/1.0 302 Found\r\nLocation: /again\r\n\r\n")) as url,
@@ -157,7 +157,7 @@ def test_f07_a_trickle_that_never_falls_silent_is_given_up_after_six_tries(dest,
             while not stop.wait(0.05):
                 link.sendall(b"x")
 
-    with serving(trickle) as url, pytest.raises(NetworkError, match=r"corpus\.zip arrives too slowly.*bytes in \d+ s"):
+    with serving(trickle) as url, pytest.raises(NetworkError, match=r"corpus\.zip .*bytes in \d+ s"):
         get(url, dest)
     stop.set()
     assert len(tries) == 6
@@ -204,7 +204,7 @@ def test_f08_a_server_that_ignores_ranges_doubles_no_byte(there, dest, waits):
 
 def test_f10_a_download_that_the_disk_cannot_hold_is_not_begun(there, tmpfs, waits, tmp_path):
     dest = tmpfs("2m") / "corpus.zip"
-    said = r"corpus\.zip: no space left.*8,000,000 bytes are needed and 2,\d+,\d+ bytes are free.*crosslign plan"
+    said = r"corpus\.zip: .*8,000,000 bytes .* 2,\d+,\d+ bytes .*crosslign plan"
     with pytest.raises(ResourceError, match=said):
         get(there.url, dest, {"name": "corpus.zip", "bytes": 8_000_000})
     (tmp_path / "demo_set").mkdir()
@@ -221,7 +221,7 @@ def test_f10_a_download_that_fills_the_disk_says_so_and_is_gone_on_with(there, t
     there.body = bytes(4_000_000)
     disk = tmpfs("2m")
     monkeypatch.setattr("crosslign.corpora.sources.url.require_space", lambda dest, needed: None)
-    with pytest.raises(ResourceError, match=r"no space left.*it needs more than the .* bytes that were free"):
+    with pytest.raises(ResourceError, match=r"corpus\.txt.*space.*bytes.*crosslign plan"):
         get(there.url, disk / "corpus.txt", {"name": "corpus.txt"})
     assert not (disk / "corpus.txt").exists()
     subprocess.run(["mount", "-o", "remount,size=9m", str(disk)], check=True)
@@ -247,7 +247,7 @@ def test_f09_two_processes_that_want_one_file_fetch_it_once(there, dest):
 
 def test_f30_where_the_network_is_off_nothing_is_asked(there, dest, monkeypatch):
     monkeypatch.setenv("CROSSLIGN_OFFLINE", "1")
-    with pytest.raises(NetworkError, match="the network is switched off"):
+    with pytest.raises(NetworkError, match=r"corpus\.zip .*CROSSLIGN_OFFLINE=1"):
         get(there.url, dest)
     assert there.requests == []
     assert "huggingface_hub" not in sys.modules or os.environ.get("HF_HUB_OFFLINE") == "1"

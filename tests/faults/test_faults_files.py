@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -92,7 +93,7 @@ def test_f01_a_killed_writer_leaves_no_final_name(forks, tmp_path, writer, momen
 def test_f10_a_full_disk_leaves_nothing_and_names_the_bytes(tmpfs, writer):
     disk = tmpfs("2m")
     (disk / "old").write_text("old")
-    with pytest.raises(ResourceError, match=r"no space left.*bytes that were free.*crosslign plan"):
+    with pytest.raises(ResourceError, match=r"space.*bytes.*crosslign plan"):
         WRITERS[writer](disk / "new")
     assert [path.name for path in disk.iterdir()] == ["old"]
 
@@ -121,7 +122,7 @@ def test_f11_a_read_only_disk_is_said_at_once(tmpfs):
     disk = tmpfs("2m")
     subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
     for fault in (lambda: require_writable(disk / "results"), lambda: write_text(disk / "a.txt", "x")):
-        with pytest.raises(ResourceError, match="cannot be written; Read-only file system"):
+        with pytest.raises(ResourceError, match="Read-only file system"):
             fault()
 
 
@@ -194,7 +195,7 @@ def test_f11_scores_of_another_user_stay_and_are_named_by_discard(copy, nobody):
 def test_f11_results_where_no_folder_can_be_are_an_error_for_people(tmp_path):
     (tmp_path / "file").write_text("x")
     for place in ("file", "file/deeper", "x" * 300):
-        with pytest.raises(ResourceError, match="cannot be written"):
+        with pytest.raises(ResourceError, match="written"):
             require_writable(tmp_path / place)
 
 
@@ -232,16 +233,16 @@ def test_f12_hostile_members_are_refused_by_name(tmp_path, name):
 def test_f12_a_bomb_and_doubled_names_are_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("zeros", bytes(10_000 * 1000))
-    with pytest.raises(InputError, match=r"zeros.*larger than allowed"):
+    with pytest.raises(InputError, match=r"bomb\.zip: .*'zeros'.*larger"):
         extract_member(tmp_path / "bomb.zip", "zeros", tmp_path / "out", MEGABYTE)
     (tmp_path / "bomb.gz").write_bytes(gzip.compress(bytes(10_000 * 1000)))
-    with pytest.raises(InputError, match=r"bomb.*larger than allowed"):
+    with pytest.raises(InputError, match=r"bomb\.gz: .*'bomb'.*larger"):
         extract_member(tmp_path / "bomb.gz", "bomb", tmp_path / "out", MEGABYTE)
     with zipfile.ZipFile(tmp_path / "twice.zip", "w") as archive:
         archive.writestr("a", "1")
         with pytest.warns(UserWarning, match="Duplicate name"):
             archive.writestr("a", "2")
-    with pytest.raises(InputError, match="occurs twice"):
+    with pytest.raises(InputError, match=r"twice\.zip: .*'a'"):
         extract_member(tmp_path / "twice.zip", "a", tmp_path / "out", MEGABYTE)
     assert not (tmp_path / "out").exists()
 
@@ -250,17 +251,17 @@ def test_f15_sides_of_unequal_length_are_refused_with_both_counts(tmp_path):
     for lang, lines in (("de", 1000), ("en", 900)):
         (tmp_path / f"a.{lang}").write_text("".join(f"{lang} {n}\n" for n in range(lines)), encoding="utf-8")
     files = {name: tmp_path / name for name in ("a.de", "a.en")}
-    with pytest.raises(InputError, match=r"unequal numbers of lines.*a\.de has 1,000, a\.en has 900"):
+    with pytest.raises(InputError, match=r"c: .*a\.de .*1,000, a\.en .*900"):
         list(READERS.get("moses")(files, "c", ["de", "en"]))
 
 
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
-        (b"a\xff\nb\n", "not UTF-8; byte 0xff at column 2"),
-        (b"a\0b\n", "a NUL"),
-        (b"\xed\xa0\x80\n", "not UTF-8"),
-        (b"", "the file is empty"),
+        (b"a\xff\nb\n", r"a\.txt:1: .*byte 0xff .* 2$"),
+        (b"a\0b\n", r"a\.txt:1: .*NUL"),
+        (b"\xed\xa0\x80\n", r"a\.txt:1: .*byte 0xed"),
+        (b"", r"a\.txt: .*empty"),
         (b"\xef\xbb\xbfa\nb", ["a", "b"]),
         (b"a\r\nb\rc\n", ["a", "b\rc"]),
         ("a\u2028b\u0085c\nd\n".encode(), ["a\u2028b\u0085c", "d"]),
@@ -283,7 +284,7 @@ def test_f17_packed_files_are_whole_or_refused(tmp_path):
     assert [text for _, text in read_lines(path)] == ["one", "two"]
     for data in (gzip.compress(b"one\n" * 9999)[:-20], gzip.compress(b"one\n") + b"garbage", b"plain text\n"):
         path.write_bytes(data)
-        with pytest.raises(InputError, match=r"a\.gz.*damaged or truncated archive"):
+        with pytest.raises(InputError, match=r"a\.gz.*damaged"):
             list(read_lines(path))
 
 
@@ -295,7 +296,7 @@ def test_f18_a_filter_worker_that_dies_fails_the_step(tmp_path):
         next(answers)
         for worker in workers.workers:
             os.kill(worker.process.pid, signal.SIGKILL)
-        with pytest.raises(ResourceError, match="worker process ended before its work was done") as error:
+        with pytest.raises(ResourceError, match="status -9") as error:
             write_batches(tmp_path / "c.parquet", (table for table, _ in answers), "mono")
     assert error.value.exit_code == 4
     assert list(tmp_path.iterdir()) == []
@@ -308,7 +309,7 @@ def test_f23_a_matrix_that_was_cut_is_refused(tmp_path, cut):
     path = tmp_path / "a.npy"
     np.save(path, np.ones((10, 64), dtype=np.float32))
     os.truncate(path, path.stat().st_size - cut)
-    with pytest.raises(InputError, match=r"a\.npy: not a readable \.npy file"):
+    with pytest.raises(InputError, match=r"a\.npy: .*readable"):
         open_vectors(path)
 
 
@@ -324,7 +325,7 @@ def test_f23_a_matrix_that_was_cut_and_mended_is_refused_by_its_texts(tmp_path):
     for name, table in parts.items():
         write_rows(tmp_path / f"{name}.parquet", table, name)
     sets = {"test": {name: tmp_path / f"{name}.parquet" for name in parts}}
-    with pytest.raises(InputError, match=r"2 rows, but .* has 3 texts"):
+    with pytest.raises(InputError, match=r"\b2 rows.*\b3 texts"):
         score_run("t", {"texts": {"test": "c"}}, {"test": tmp_path / "a.npy"}, sets, tmp_path / "out.json", {})
 
 
@@ -393,8 +394,8 @@ def test_f39_an_index_of_weights_names_safetensors_beside_it_and_nothing_else(tm
     torch.save({"weight": torch.ones(1)}, tmp_path / "main" / "weights.bin")
     index = tmp_path / "main" / "model.safetensors.index.json"
     index.write_text(json.dumps({"metadata": {}, "weight_map": {"weight": named}}))
-    with pytest.raises(InputError, match=r"index\.json: the index of weights names"):
+    with pytest.raises(InputError, match=rf"index\.json: .*{re.escape(repr(named))}"):
         Member.load(tmp_path / "main")
     index.write_text("[]")
-    with pytest.raises(InputError, match="not an index of weights"):
+    with pytest.raises(InputError, match=r"index\.json: .*`weight_map`"):
         Member.load(tmp_path / "main")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import logging
+import re
 import shutil
 import subprocess
 import sys
@@ -42,7 +43,7 @@ def decontaminated(table, evaluations):
 
 @pytest.mark.parametrize(
     ("value", "message"),
-    [(np.nan, "a vector contains NaN or infinity"), (np.inf, "a vector contains NaN or infinity"), (0.0, "zero vector")],
+    [(np.nan, "NaN"), (np.inf, "NaN"), (0.0, "zero")],
 )
 @pytest.mark.parametrize("side", [0, 1])
 def test_f22_vectors_without_direction_are_refused_with_their_row(value, message, side):
@@ -53,7 +54,7 @@ def test_f22_vectors_without_direction_are_refused_with_their_row(value, message
 
 
 def test_f22_unequal_dimensions_are_refused():
-    with pytest.raises(InputError, match=r"differ in dimension.*8 and 9"):
+    with pytest.raises(InputError, match=r"sources and targets: .* 8 and 9 "):
         neighbours(np.ones((3, 8), np.float32), np.ones((3, 9), np.float32), 1)
 
 
@@ -134,7 +135,7 @@ def test_f35_all_figures_of_the_papers_are_in_range():
     ],
 )
 def test_f35_a_score_that_cannot_be_is_not_written(tmp_path, metric, value):
-    with pytest.raises(InputError, match=f"{metric} is "):
+    with pytest.raises(InputError, match=rf"{re.escape(metric)} .*{re.escape(str(value))}"):
         write_scores(tmp_path / "s.json", CONTEXT, [Record("t", "s", metric, value, 1)])
     assert not list(tmp_path.iterdir())
     write_scores(tmp_path / "s.json", CONTEXT, [Record("t", "s", metric, None, 1, status="undefined", reason="no items")])
@@ -142,19 +143,19 @@ def test_f35_a_score_that_cannot_be_is_not_written(tmp_path, metric, value):
 
 RECORD = {"eval": "t", "subset": "de", "metric": "f1", "protocol": "", "direction": "", "n_items": 5}
 WRONG = {
-    "a truth value": ({"value": True}, "f1 is True; it must be a finite number"),
-    "a text": ({"value": "0.5"}, "f1 is '0.5'; it must be a finite number"),
-    "a list": ({"value": []}, r"f1 is \[\]"),
-    "NaN": ({"value": float("nan")}, "f1 is nan"),
-    "beyond its bounds": ({"value": 93.1}, "f1 is 93.1; it must lie between 0 and 1"),
-    "beyond any number": ({"value": 10**400}, "f1 is 1000"),
-    "thousands of digits": ({"value": "@"}, "not valid JSON"),
-    "an interval of text": ({"value": 0.5, "ci_low": "0.4"}, "ci_low is '0.4'"),
-    "an endless interval": ({"value": 0.5, "ci_high": float("inf")}, "ci_high is inf"),
-    "an interval from its end": ({"value": 0.5, "ci_low": 0.0, "ci_high": -0.1}, "ci_high is -0.1; it must lie between 0 and inf"),
-    "items below zero": ({"value": 0.5, "n_items": -5}, "n_items is -5; it must be a whole number, 0 or more"),
-    "no value": ({}, "not a score file"),
-    "no record": (None, "not a score file"),
+    "a truth value": ({"value": True}, r"f1 .*True"),
+    "a text": ({"value": "0.5"}, r"f1 .*'0\.5'"),
+    "a list": ({"value": []}, r"f1 .*\[\]"),
+    "NaN": ({"value": float("nan")}, r"f1 .*nan"),
+    "beyond its bounds": ({"value": 93.1}, r"f1 .*93\.1; .* 0 and 1\b"),
+    "beyond any number": ({"value": 10**400}, r"f1 .*1000"),
+    "thousands of digits": ({"value": "@"}, "JSON"),
+    "an interval of text": ({"value": 0.5, "ci_low": "0.4"}, r"ci_low .*'0\.4'"),
+    "an endless interval": ({"value": 0.5, "ci_high": float("inf")}, r"ci_high .*inf"),
+    "an interval from its end": ({"value": 0.5, "ci_low": 0.0, "ci_high": -0.1}, r"ci_high .*-0\.1; .* 0 and inf"),
+    "items below zero": ({"value": 0.5, "n_items": -5}, r"n_items .*-5; .* 0 "),
+    "no value": ({}, "score file"),
+    "no record": (None, "score file"),
 }
 
 
@@ -176,7 +177,7 @@ def test_f35_what_is_no_score_file_at_all_is_refused(tmp_path, text):
         find_record(tmp_path / "s.json", {"task": "t"})
     (tmp_path / "s.json").unlink()
     (tmp_path / "s.json").mkdir()
-    with pytest.raises(InputError, match=r"s\.json: cannot be read; Is a directory"):
+    with pytest.raises(InputError, match=r"s\.json: .*Is a directory"):
         find_record(tmp_path / "s.json", {"task": "t"})
 
 
@@ -204,9 +205,7 @@ def test_f34_ties_repeats_and_empty_gold_give_the_scores_of_the_official_program
 def test_f36_results_of_another_version_are_refused_with_advice(tmp_path, capsys):
     shutil.copytree(ROOT / "tests" / "faults" / "other_version", tmp_path / "results")
     job = Lineage("score", {}, [tmp_path / "results" / "corpora" / "c.parquet"], tmp_path / "results")
-    with pytest.raises(
-        InputError, match=r"results of another version.*has format 0, this version writes format 1.*Move the results folder away"
-    ):
+    with pytest.raises(InputError, match=r"version.* format 0, .* format 1\. .*`results:`"):
         job.inherit()
     assert main(["verify", str(tmp_path / "results")]) == 1
     assert "another version wrote it" in capsys.readouterr().out
@@ -312,7 +311,7 @@ def results(tmp_path):
 
 def test_f42_a_missing_part_of_a_table_is_named_with_the_target_to_run(results):
     (results / "scores" / "s.json").unlink()
-    with pytest.raises(InputError, match=r"s\.json: file is missing\. Run snakemake --cores all -- \S+/scores/s\.json"):
+    with pytest.raises(InputError, match=r"s\.json: .*missing\. .*snakemake --cores all -- \S+/scores/s\.json"):
         find_record(results / "scores" / "s.json", {"task": "t"})
     text, whole = verify(results)
     assert not whole
@@ -328,7 +327,7 @@ def test_f42_deleted_records_are_refused_with_the_command_or_marked_when_asked(r
     rows = [{"label": "A"}]
     resolved = {**TABLE, "id": "t", "title": "T", "scale": "paper", "stand_in": False, "rows": rows, "footnotes": [], "print": printed}
     if not printed:
-        with pytest.raises(InputError, match=r"0 records fit .*snakemake --cores all --forcerun (\S+/scores/s\.json) -- \1"):
+        with pytest.raises(InputError, match=r"s\.json: 0 .*snakemake --cores all --forcerun (\S+/scores/s\.json) -- \1"):
             lay_out(resolved, results, results)
         return
     table = lay_out(resolved, results, results)
@@ -365,5 +364,5 @@ def test_f42_what_is_stale_or_touched_is_taken_away_for_the_next_run(results, ca
     ]
     assert not (results / "scores" / "s.json").exists()
     assert (results / ".discarded" / "1" / "corpora" / "c.parquet").read_text() == "other rows"
-    with pytest.raises(InputError, match="no results here"):
+    with pytest.raises(InputError, match=r"`snakemake --cores all`.*results/laptop"):
         verify(results)

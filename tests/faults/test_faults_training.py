@@ -180,7 +180,7 @@ def test_f19_one_sentence_too_large_is_named(tiny_encoder, monkeypatch, tmp_path
     monkeypatch.setattr(Member, "forward", forward)
     table = pa.table({"text_id": ["t0", "t1", "t2"], "lang": ["en"] * 3, "text": ["Ja.", "It rained " * 20, "Yes."]})
     write_rows(tmp_path / "texts.parquet", table, "texts")
-    with pytest.raises(ResourceError, match=r"a batch of only t1 does not fit into memory; 16 tokens.*max_length"):
+    with pytest.raises(ResourceError, match=r" t1 .*memory; 16 tokens.*max_length"):
         embed_texts({"main": tiny_encoder / "main"}, tmp_path / "texts.parquet", READOUT, tmp_path / "x.npy")
     assert not (tmp_path / "x.npy").exists()
 
@@ -214,7 +214,7 @@ def test_f20_memory_that_runs_out_in_training_names_the_setting_and_that_setting
 
 def test_f21_a_loss_that_is_no_number_stops_with_its_examples_and_keeps_the_last_good_checkpoint(train, tmp_path):
     terms = [{"objective": "trial_paired", "examples": "pairs", "batch": 8, "poison_at": 5}]
-    with pytest.raises(CrosslignError, match=r"step 6: the loss is not finite.*sentences:sentences\.tsv:\d+.*last good state"):
+    with pytest.raises(CrosslignError, match=r"step 6: .*loss.*sentences:sentences\.tsv:\d+.*curve\.jsonl"):
         train(trial.recipe(terms=terms, **RECIPE))
     assert (tmp_path / "run-work" / "current").read_text() == "step-00000004\n"
     assert not (tmp_path / "run").exists()
@@ -297,7 +297,7 @@ def test_f27_a_lease_is_free_as_soon_as_its_holder_is_killed(monkeypatch, tmp_pa
     code = "from crosslign.jobs.leases import lease_gpus\nwith lease_gpus(1):\n    print('held', flush=True)\n    input()"
     holder = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert holder.stdout.readline() == "held\n"
-    with pytest.raises(ResourceError, match="no GPU became free"), lease_gpus(1, wait_seconds=0):
+    with pytest.raises(ResourceError, match=r"GPU.*--resources gpu="), lease_gpus(1, wait_seconds=0):
         pass
     holder.kill()
     holder.wait()

@@ -72,7 +72,7 @@ def test_a_loss_of_sentence_transformers_is_an_objective_with_its_own_gradients(
 
 @pytest.mark.parametrize("name", [*REFUSED, "CosentLoss"])
 def test_losses_that_cannot_be_computed_on_vectors_are_refused_by_name(name):
-    with pytest.raises(InputError, match=f"{name}; .*" if name in REFUSED else f"sentence-transformers has no loss '{name}'"):
+    with pytest.raises(InputError, match=f"{name}; .*" if name in REFUSED else f"sentence-transformers .*'{name}'"):
         borrowed_loss(name, {}, 8, torch.device("cpu"))
 
 
@@ -88,7 +88,7 @@ def test_rows_that_a_loss_cannot_read_are_refused_in_words(name):
     sides = "ab" if name == "TripletLoss" else "abc"
     columns = {f"{side}_text": ["x", "y"] for side in sides} | {f"{side}_lang": ["en"] * 2 for side in sides} | {"label": [[0.0], [1.0]]}
     term, vectors = OBJECTIVES.get("sentence_transformers_loss")(loss=name), {side: torch.eye(2) for side in sides}
-    with pytest.raises(InputError, match=f"{name} cannot read these examples"):
+    with pytest.raises(InputError, match=f"row r: {name} "):
         term.loss(vectors, Batch(["r", "s"], columns), {})
 
 
@@ -96,10 +96,10 @@ def test_options_of_a_borrowed_loss_are_checked_against_its_signature_and_weight
     with pytest.raises(InputError, match="scale"):
         borrowed_loss("CoSENTLoss", {"scales": 3}, 8, torch.device("cpu"))
     for inner in ({"options": {"scale": 2}}, {"loss": "CoSENTLoss", "option": {"scale": 2}}, {"loss": "CoSENTLoss", "options": [2]}, 3, ""):
-        with pytest.raises(InputError, match=r"a loss inside another loss must be a name|no loss ''"):
+        with pytest.raises(InputError, match=r"inside.*name|sentence-transformers .* ''"):
             borrowed_loss("MatryoshkaLoss", {"loss": inner, "matryoshka_dims": [8]}, 8, torch.device("cpu"))
     for name, given, missing in (("SoftmaxLoss", {}, "num_labels"), ("MatryoshkaLoss", {"loss": "CoSENTLoss"}, "matryoshka_dims")):
-        with pytest.raises(InputError, match=f"{name} needs the option '{missing}'"):
+        with pytest.raises(InputError, match=f"{name} .*'{missing}'"):
             borrowed_loss(name, given, 8, torch.device("cpu"))
     term = OBJECTIVES.get("sentence_transformers_loss")(loss="SoftmaxLoss", options={"num_labels": 2})
     with pytest.raises(InputError, match="loss_weights"):

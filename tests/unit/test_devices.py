@@ -45,10 +45,10 @@ def test_apples_gpu_trains_in_fp32_where_it_is_asked_for(apple, monkeypatch):
 def test_a_device_that_is_not_there_is_said(monkeypatch):
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
     monkeypatch.setenv("CROSSLIGN_DEVICE", "mps")
-    with pytest.raises(ResourceError, match="torch finds no Apple GPU"):
+    with pytest.raises(ResourceError, match=r"CROSSLIGN_DEVICE=mps: .*GPU"):
         devices.apple_gpu()
     monkeypatch.setenv("CROSSLIGN_DEVICE", "cuda")
-    with pytest.raises(InputError, match="unknown device 'cuda'"):
+    with pytest.raises(InputError, match=r"CROSSLIGN_DEVICE: .*'cuda'; .*mps"):
         devices.apple_gpu()
 
 

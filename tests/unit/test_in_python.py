@@ -163,7 +163,7 @@ class _Gives:
 @pytest.mark.parametrize("texts", [None, 3, b"a", ["a", None], [b"a"], [["a", "b"]], ["a", float("nan")], {"a": 1}, ["\ud83d"]])
 def test_what_is_no_list_of_texts_is_refused(texts, encoder):
     for call in (encoder.encode, lambda given: crosslign.mine(given, ["a"], encoder), lambda given: crosslign.mine(["a"], given, encoder)):
-        with pytest.raises(InputError, match=r"item \d+ is not text|not a list of texts|found one text"):
+        with pytest.raises(InputError, match=r"item \d+ .*text|list of texts"):
             call(texts)
 
 
@@ -183,17 +183,17 @@ def test_values_of_numpy_and_tuples_are_those_of_python(encoder):
     assert np.array_equal(encoder.encode(("a b c d",), max_length=np.int64(3)), encoder.encode(np.array(["a b c d"]), max_length=3))
     with pytest.raises(InputError, match=r"temperature: -0\.1"):
         crosslign.objective("infonce", temperature=np.float64(-0.1))
-    with pytest.raises(InputError, match="temperature: found nan"):
+    with pytest.raises(InputError, match=r"temperature: .*nan"):
         crosslign.objective("infonce", temperature=float("nan"))
 
 
 def test_as_many_vectors_as_sentences_are_asked_for(cache):
     for rows in (1, 3):
-        with pytest.raises(InputError, match=f"{rows} vectors? for 2 sentences"):
+        with pytest.raises(InputError, match=rf"\b{rows} vectors? .*\b2 "):
             crosslign.mine(["a", "b"], ["c", "d"], _Gives(np.eye(3)[:rows]))
-    with pytest.raises(InputError, match="3 vectors for"):
+    with pytest.raises(InputError, match=r"\b3 vectors "):
         crosslign.evaluate(_Gives(np.eye(3)), ["sts17"], config=QUICK)
-    with pytest.raises(InputError, match="not a matrix"):
+    with pytest.raises(InputError, match="matrix"):
         crosslign.mine(["a", "b"], ["c", "d"], _Gives([[1.0, 2.0], [1.0]]))
 
 
@@ -207,7 +207,7 @@ def test_tensors_of_any_kind_are_matrices(kind):
 @pytest.mark.parametrize("k", [0, 1.5, "4", None, True])
 def test_the_number_of_neighbours_is_a_whole_number(k):
     for call in (lambda: crosslign.margin_scores(np.eye(2), np.eye(2), k=k), lambda: crosslign.mine(["a"], ["b"], _Fixed(), k=k)):
-        with pytest.raises(InputError, match=r"crosslign\.\w+: k: (found .*; must be of type integer|0 is less than the minimum of 1)"):
+        with pytest.raises(InputError, match=r"crosslign\.\w+: k: (.*integer|0 .* 1$)"):
             call()
     assert crosslign.margin_scores(np.eye(2), np.eye(2), k=np.int64(2)).shape == (2, 2)
 
@@ -224,11 +224,11 @@ def test_a_folder_of_scores_is_all_of_them(cache, encoder):
 def test_scores_of_what_is_not_there_or_is_no_score_file_are_refused(cache, tmp_path):
     (tmp_path / "x.txt").write_text("0.5\n")
     for given in ("/nope/dir", [tmp_path / "none.txt"], [tmp_path, "/nope/dir"]):
-        with pytest.raises(InputError, match="no such file or folder"):
+        with pytest.raises(InputError, match=r"(/nope/dir|none\.txt): .*file"):
             crosslign.scores(given)
     with pytest.raises(InputError, match=r"x\.txt"):
         crosslign.scores([tmp_path / "x.txt"])
-    with pytest.raises(InputError, match="not a file, a folder or a list of files"):
+    with pytest.raises(InputError, match=r"crosslign\.scores: .*files; .*int"):
         crosslign.scores([3])
     assert len(crosslign.scores(tmp_path)) == 0
 
@@ -276,11 +276,11 @@ def test_what_wrong_arguments_are_told(encoder):
     assert isinstance(found, ResourceError)
     assert "no encoder can be put on cuda" in str(found)
     for call, wrong, right in (
-        (lambda: crosslign.mine(["a"], ["b"], _Fixed(), thresold=1), "mine: no argument 'thresold'", "threshold"),
-        (lambda: crosslign.evaluate(_Fixed(), task=["sts17"]), "evaluate: no argument 'task'", "tasks"),
-        (lambda: crosslign.scores(file="x"), "scores: no argument 'file'", "files"),
+        (lambda: crosslign.mine(["a"], ["b"], _Fixed(), thresold=1), "mine: .*'thresold'", "threshold"),
+        (lambda: crosslign.evaluate(_Fixed(), task=["sts17"]), "evaluate: .*'task'", "tasks"),
+        (lambda: crosslign.scores(file="x"), "scores: .*'file'", "files"),
     ):
-        with pytest.raises(InputError, match=f"{wrong}.*did you mean '{right}'"):
+        with pytest.raises(InputError, match=f"{wrong}.*'{right}'"):
             call()
 
 
@@ -299,18 +299,18 @@ def test_what_cannot_be_is_said_in_words(cache, tmp_path, encoder):
     assert "its type is NoneType" in str(_raised(crosslign.scores, None))
     assert "config.yaml: no project here" in str(_raised(crosslign.table, "quickstart", tmp_path))
     for call, *given in ((crosslign.names, "encoders"), (crosslign.table, "quickstart"), (crosslign.evaluate, encoder, ["sts17"])):
-        with pytest.raises(InputError, match="config: found one text, expected a list"):
+        with pytest.raises(InputError, match=r"config: .*list"):
             call(*given, config="scale=quick")
     assert "2 languages for 1 sentence" in str(_raised(encoder.encode, ["a"], ["en", "de"]))
-    with pytest.raises(InputError, match="did you mean 'max_length'"):
+    with pytest.raises(InputError, match=r"max_lenght.*'max_length'"):
         encoder.encode(["a"], max_lenght=3)
-    with pytest.raises(InputError, match="did you mean 'pooling'"):
+    with pytest.raises(InputError, match=r"poling.*'pooling'"):
         crosslign.encoder("me5_small", readout={"poling": "mean"})
-    with pytest.raises(InputError, match="did you mean 'ratio'"):
+    with pytest.raises(InputError, match=r"'rati'.*'ratio'"):
         crosslign.mine(["a"], ["b"], _Gives(None), margin="rati")  # before anything is encoded
     assert "no sentence to mine" in str(_raised(crosslign.mine, ["a"], [" "], encoder))
     assert "did you mean 'infonce'" in str(_raised(crosslign.objective, "infonse"))
-    with pytest.raises(InputError, match="unknown key 'heat'"):
+    with pytest.raises(InputError, match="'heat'"):
         crosslign.objective("infonce", heat=1)
     with pytest.raises(NetworkError):  # of the process that fetches, as itself
         crosslign.encoder("minilm_l6", config=["scale=laptop"])

@@ -101,12 +101,12 @@ def test_matryoshka_cuts_vectors_before_a_module_normalises_them(rows, sentence_
         found.append(float(MatryoshkaLoss(sentence_encoder, loss, [32, 8])(given, None).detach()))
     assert found[0] == pytest.approx(found[1], rel=1e-5)
     queued = ObjectiveLoss(sentence_encoder, MOMENTUM, {"queue": QUEUE})
-    with pytest.raises(InputError, match=r"vectors were cut, but a part reads whole ones; width 8"):
+    with pytest.raises(InputError, match=r"parts: .*cut.* 8\b"):
         MatryoshkaLoss(sentence_encoder, queued, [32, 8])(features, None)
 
 
 def test_momentum_copies_of_half_precision_which_would_stand_still_are_refused(sentence_encoder):  # noqa: F811
-    with pytest.raises(InputError, match=r"momentum copies need weights in float32.*bf16=True"):
+    with pytest.raises(InputError, match=r"model: .*float32.*bf16=True"):
         ObjectiveLoss(sentence_encoder.bfloat16(), MOMENTUM, {"queue": QUEUE})
     assert ObjectiveLoss(sentence_encoder, INFONCE).step == 0
 
@@ -125,21 +125,21 @@ def test_prompts_that_no_text_would_get_are_refused(rows, sentence_encoder, tmp_
     ("terms", "parts", "said"),
     [
         ({"objective": "infonce", "temperature": -1}, {}, "infonce: temperature: -1"),
-        ({"objective": "infonce", "temperature": "0.1"}, {}, "must be of type number"),
+        ({"objective": "infonce", "temperature": "0.1"}, {}, r"infonce: temperature: .*'0\.1'"),
         (MOMENTUM, {"queue": QUEUE | {"size": 0}}, "momentum_queue: size: 0"),
         (MOMENTUM, {"queue": QUEUE | {"momentum": 7}}, "momentum_queue: momentum: 7"),
-        (MOMENTUM, {"queue": {"size": 8}}, "neither a term nor a part"),
-        ("infonce", {}, "neither a term nor a part"),
-        (3, {}, "neither a term nor a part; found 3"),
-        ([], {}, "at least one term"),
-        ({"objective": "infonce", "weight": "a"}, {}, "infonce: weight: found 'a'; must be of type number"),
-        ({"objective": "infonce", "weight": float("nan")}, {}, "infonce: weight: found nan"),
-        ({"objective": "infonce", "weight": -1}, {}, "infonce: weight: -1 is less than the minimum of 0"),
-        ({"kind": "logit_scale"}, {}, "neither a term nor a part"),
-        ({"objective": "infonce"}, {"queue": {"objective": "infonce"}}, "neither a term nor a part"),
-        ({"objective": "infonce"}, [QUEUE], "parts: found .*; must be of type object"),
-        ({"objective": "alignment"}, {}, "alignment needs similarity: cosine here"),
-        ({"objective": "alignment", "similarity": "symmetric_kl"}, {}, "alignment needs similarity: cosine here"),
+        (MOMENTUM, {"queue": {"size": 8}}, r"ObjectiveLoss: .*part"),
+        ("infonce", {}, r"ObjectiveLoss: .*part"),
+        (3, {}, r"ObjectiveLoss: .* 3\b"),
+        ([], {}, r"ObjectiveLoss: .*term.*\{'objective'"),
+        ({"objective": "infonce", "weight": "a"}, {}, r"infonce: weight: .*'a'"),
+        ({"objective": "infonce", "weight": float("nan")}, {}, r"infonce: weight: .*nan"),
+        ({"objective": "infonce", "weight": -1}, {}, r"infonce: weight: -1 .* 0$"),
+        ({"kind": "logit_scale"}, {}, r"ObjectiveLoss: .*part"),
+        ({"objective": "infonce"}, {"queue": {"objective": "infonce"}}, r"ObjectiveLoss: .*part"),
+        ({"objective": "infonce"}, [QUEUE], r"parts: .*object"),
+        ({"objective": "alignment"}, {}, "alignment .*similarity: cosine"),
+        ({"objective": "alignment", "similarity": "symmetric_kl"}, {}, "alignment .*similarity: cosine"),
     ],
 )
 def test_values_that_a_file_may_not_hold_are_refused(terms, parts, said, sentence_encoder):  # noqa: F811
@@ -155,7 +155,7 @@ SCL = {"objective": "supervised_contrastive"}
 
 def test_supervised_contrast_takes_single_sentences_and_pairs_that_are_read_apart(rows, sentence_encoder):  # noqa: F811
     """Its first form reads a pair as one text; on single sentences it is a loss as any other."""
-    with pytest.raises(InputError, match="Set form: retrieval"):
+    with pytest.raises(InputError, match="form: retrieval"):
         given(sentence_encoder, SCL, rows["labelled"])
     single = {"first": rows["labelled"]["first"], "view": rows["labelled"]["view_a"], "label": rows["labelled"]["label"]}
     for terms, columns in ((SCL, single), (SCL | {"form": "retrieval"}, rows["labelled"])):
@@ -188,27 +188,27 @@ def test_one_column_is_encoded_twice_each_time_with_its_own_dropout(terms, rows,
 
 
 def test_none_is_an_empty_cell(sentence_encoder):  # noqa: F811
-    with pytest.raises(InputError, match="row 1 of the batch: a sentence is missing"):
+    with pytest.raises(InputError, match=r"row 1 of the batch: .*'b'"):
         given(sentence_encoder, INFONCE, {"a": ["x", "y"], "b": ["z", None]})
 
 
 def test_one_column_under_terms_that_compare_two_sentences_and_unread_columns_are_refused(rows, sentence_encoder):  # noqa: F811
-    with pytest.raises(InputError, match="alignment compares two sentences; the data set has one column"):
+    with pytest.raises(InputError, match=r"alignment .*column"):
         given(sentence_encoder, {"objective": "alignment", "similarity": "cosine"}, {"a": ["x", "y"]})
-    with pytest.raises(InputError, match="the column 'negative' is not used"):
+    with pytest.raises(InputError, match="column 'negative' "):
         given(sentence_encoder, MOMENTUM, rows["triplets"], {"queue": QUEUE})
 
 
 @pytest.mark.parametrize("cell", [["y", "z"], 3, {"text": "y"}])
 def test_a_cell_that_is_no_text_is_refused_with_its_column(cell, sentence_encoder):  # noqa: F811
     """A list would be read as a pair in one text, and an anchor's positives are asked for as lists."""
-    with pytest.raises(InputError, match=r"the column 'positive' has a cell that is no text; .* several positives are several columns"):
+    with pytest.raises(InputError, match=r"TextCollator: .*'positive' .*cell"):
         TextCollator(sentence_encoder.preprocess)([{"anchor": "x", "positive": cell, "label": 1}])
     TextCollator(sentence_encoder.preprocess)([{"anchor": "x", "positive": "y", "label": [0.5, 1.0]}])
 
 
 def test_a_language_of_no_column_is_refused_in_trainings(rows, sentence_encoder):  # noqa: F811
-    with pytest.raises(InputError, match=r"langs: no column is called 'anchr'.*did you mean 'anchor'"):
+    with pytest.raises(InputError, match=r"langs: .*'anchr'.*'anchor'"):
         given(sentence_encoder.train(), INFONCE, rows["pairs"], langs={"anchr": "en"})
     given(sentence_encoder.eval(), INFONCE, rows["pairs"], langs={"anchr": "en"})  # evaluations may have other columns
 
@@ -216,21 +216,21 @@ def test_a_language_of_no_column_is_refused_in_trainings(rows, sentence_encoder)
 def test_what_the_trainer_would_stumble_over_later_is_refused_at_once(sentence_encoder, tmp_path):  # noqa: F811
     loss = ObjectiveLoss(sentence_encoder, INFONCE)
     for wrong in (None, "loss", [loss], {}, {"set": 3}, torch.nn.Linear(1, 1)):
-        with pytest.raises(InputError, match="no ObjectiveLoss whose state could be saved"):
+        with pytest.raises(InputError, match=r"LossState: .*ObjectiveLoss"):
             LossState(wrong)
     for wrong in (None, 3, sentence_encoder):
         with pytest.raises(InputError, match=r"TextCollator\(model\.preprocess\)"):
             TextCollator(wrong)
     for wrong in (None, "model", sentence_encoder[0]):
-        with pytest.raises(InputError, match="not a SentenceTransformer"):
+        with pytest.raises(InputError, match=r"model: .*SentenceTransformer"):
             ObjectiveLoss(wrong, INFONCE)
     for call in (loss.save, loss.load, lambda one: ObjectiveLoss(sentence_encoder, INFONCE, seed=one)):
-        with pytest.raises(InputError, match="must be of type"):
+        with pytest.raises(InputError, match=r"1\.5"):
             call(1.5)
 
 
 def test_a_group_of_one_sentence_is_refused_with_its_row(rows, sentence_encoder):  # noqa: F811
     collated = TextCollator(sentence_encoder.preprocess)([{"a": "x", "b": "y", "c": ""}, {"a": "", "b": "", "c": ""}])
     features = [{key.removeprefix(f"{name}_"): value for key, value in collated.items() if key.startswith(f"{name}_")} for name in "abc"]
-    with pytest.raises(InputError, match="row 1 of the batch: a group needs at least two sentences"):
+    with pytest.raises(InputError, match=r"row 1 of the batch: .*group"):
         ObjectiveLoss(sentence_encoder, {"objective": "multi_positive_infonce"})(features)

@@ -81,7 +81,7 @@ def test_the_documented_entry_of_mine_stops_no_run_of_other_papers(monkeypatch):
     assert "quickstart" not in settings["papers"]
     project = load_project(ROOT, settings)
     assert target_files(project, ["msimcse_table1"])
-    with pytest.raises(InputError, match="the system 'QS-P' is not part of this run"):
+    with pytest.raises(InputError, match=r"mine\.my_mine.*'QS-P'.*`papers`"):
         mine_recipe(project, "my_mine")
 
 

@@ -8,7 +8,7 @@ from crosslign.reporting.figures import FIGURES
 def test_a_name_is_the_module_and_an_unknown_one_says_which_are_allowed():
     assert FIGURES.get("curves").__module__ == "crosslign.reporting.figures.curves"
     allowed = "bars, curves, heatmap, lines, nearest, pair_cosines, tsne"
-    with pytest.raises(InputError, match=f"unknown kind of figure 'curve'; allowed: {allowed}; did you mean 'curves'"):
+    with pytest.raises(InputError, match=f"figure 'curve'; .*{allowed}; .*'curves'"):
         FIGURES.get("curve")
 
 

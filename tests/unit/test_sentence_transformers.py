@@ -317,11 +317,11 @@ def test_what_is_resumed_is_the_state_of_that_checkpoint(rows, sentence_encoder,
     turned = dict(zip(rows["pairs"], reversed(rows["pairs"].values()), strict=True))
     trained(again, turned, tmp_path / "run", term, parts, 2)
     given = str(tmp_path / "moved" / "checkpoint-2")
-    with pytest.raises(InputError, match=r"does not belong to the model's weights.*resume_from_checkpoint"):
+    with pytest.raises(InputError, match=r"crosslign_loss\.safetensors: .*weights.*resume_from_checkpoint"):
         trained(again, rows["pairs"], tmp_path / "new", term, parts, 4, resume=given)
     trained(again, rows["pairs"], tmp_path / "new", term, parts, 4, resume=given, resume_from_checkpoint=given)
     (tmp_path / "moved" / "checkpoint-2" / "crosslign_loss.safetensors").unlink()
-    with pytest.raises(InputError, match="the state of the loss is missing"):
+    with pytest.raises(InputError, match=r"crosslign_loss\.safetensors: .*missing"):
         trained(again, rows["pairs"], tmp_path / "new", term, parts, 4, resume=given, resume_from_checkpoint=given)
 
 
@@ -367,7 +367,7 @@ def test_the_saved_model_is_an_ordinary_one(rows, sentence_encoder, tmp_path):
         ({"objective": "cross_entropy", "part": "head"}, "SoftmaxLoss"),
         ({"objective": "infonce", "pooling": "cls"}, "Pooling module"),
         ({"objective": "infonce", "layer": 8}, "Pooling module"),
-        ({"objective": "infonce", "batch": 8}, "batch cannot be set here; the trainer's data set and arguments set it"),
+        ({"objective": "infonce", "batch": 8}, r"batch .*arguments"),
         ({"objective": "infonc"}, "infonce"),
         ({"objective": "infonce", "temprature": 1}, "temprature"),
     ],
@@ -379,20 +379,20 @@ def test_what_has_no_place_here_is_refused_by_name(term, said, sentence_encoder)
 
 @pytest.mark.parametrize("name", ["keys", "train", "a.b"])
 def test_a_part_with_a_name_of_torchs_own_is_refused(name, sentence_encoder):
-    with pytest.raises(InputError, match="a part cannot have this name"):
+    with pytest.raises(InputError, match=r"parts: .*name"):
         ObjectiveLoss(sentence_encoder, {"objective": "infonce"}, {name: {"kind": "logit_scale"}})
 
 
 def test_several_models_pairs_read_as_one_and_batches_without_texts_are_refused(rows, sentence_encoder):
-    with pytest.raises(InputError, match="one encoder for each language"):
+    with pytest.raises(InputError, match=r"encoder.*language"):
         ObjectiveLoss({"en": sentence_encoder, "zh": sentence_encoder}, {"objective": "infonce"})
     features, labels = collated(sentence_encoder, rows["labelled"], range(4))
     with pytest.raises(InputError, match="encode: sentences"):
         ObjectiveLoss(sentence_encoder, {"objective": "alignment", "similarity": "cosine"})(features, labels)
-    with pytest.raises(InputError, match="the trainer's optimiser"):
+    with pytest.raises(InputError, match=r"learning_rate .*optimiser"):
         ObjectiveLoss(sentence_encoder, {"objective": "infonce"}, {"mlp": {"kind": "mlp_train_only", "learning_rate": 1e-3}})
     for columns in (rows["groups"], rows["triplets"] | {"negative_2": rows["triplets"]["negative"]}):
-        with pytest.raises(InputError, match=r"the column '(also|negative_2)' is not used"):
+        with pytest.raises(InputError, match=r"column '(also|negative_2)' "):
             ObjectiveLoss(sentence_encoder, {"objective": "infonce"})(*collated(sentence_encoder, columns, range(4)))
     with pytest.raises(InputError, match="TextCollator"):
         ObjectiveLoss(sentence_encoder, {"objective": "infonce"})([{"input_ids": features[0]["input_ids"]}], None)
