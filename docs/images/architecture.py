@@ -28,7 +28,8 @@ ABOUT = {
     "encoders": "load, pool, encode", "mining": "neighbours, margins",
     "objectives": "losses, parts", "training": "one trainer", "tasks": "scorers, records",
     "jobs": "log, devices, outputs", "reporting": "tables, figures", "provenance": "explain, diff", "stages": "one a rule",
-    "planning": "cost of a run", "slurm": "executor", "entries": "types of YAML", "views": "augmentation", "examples": "training sets", "cli": "commands",
+    "planning": "cost of a run", "slurm": "executor", "entries": "types of YAML",
+    "views": "augmentation", "examples": "training sets", "cli": "commands",
 }  # fmt: skip
 COLOURS = {"data": "#dbe9f6", "package": "#eef3e6"}
 
