@@ -327,7 +327,7 @@ def test_scores_whose_names_are_no_texts_are_no_score_file(tmp_path):
 
 
 def test_a_folder_without_scores_is_refused(tmp_path):
-    with pytest.raises(InputError, match=rf"{tmp_path}: .*results/laptop"):
+    with pytest.raises(InputError, match=rf"{tmp_path}/scores: .*results/laptop"):
         compare(tmp_path, tmp_path)
 
 
