@@ -1,4 +1,7 @@
-"""Compile every kernel for GPUs that are not there, by Triton's own compiler, and print what each asks for; a process of its own."""
+"""Compile every kernel for a GPU that is not there, by Triton's own compiler, and print what each asks for; a process of its own.
+
+Arguments: the GPU's compute capability times ten, and the type in half precision.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +17,18 @@ from crosslign.encoders.packed.packing import BLOCKS
 
 TYPES = {
     **dict.fromkeys(("bias", "states", "gain", "shift", "means", "scales", "sums", "of_states"), "*fp32"),
-    **dict.fromkeys(("qkv", "values", "branch", "half", "half_slope", "of_branch"), "*bf16"),
     **dict.fromkeys(("first", "seed", "tokens", "width"), "i32"),
     **{"starts": "*i32", "least": "u32", "factor": "fp32", "scale": "fp32", "epsilon": "fp32"},
 }
+HALF = ("qkv", "values", "branch", "half", "half_slope", "of_branch", "slope", "out")
+"""Arguments in half precision."""
 WIDE = {"norm_forward": {"out": "*fp32"}, "norm_backward": {"slope": "*fp32"}}
-"""Types that differ from those of the other kernels, where `slope` and `out` are in half precision."""
+"""Arguments that are not, in these kernels."""
 
 
 def asked(kernel, number, num_warps, **constants):
     """Return the shared memory (bytes) that a kernel asks for on a GPU of compute capability `number` / 10."""
-    types = {**TYPES, "slope": "*bf16", "out": "*bf16", **WIDE.get(kernel.__name__, {})}
+    types = {**TYPES, **dict.fromkeys(HALF, f"*{sys.argv[2]}"), **WIDE.get(kernel.__name__, {})}
     signature = {name: "constexpr" if name in constants else types[name] for name in kernel.arg_names}
     source = ASTSource(kernel, signature, constexprs={(kernel.arg_names.index(name),): value for name, value in constants.items()})
     return compiled(source, target=GPUTarget("cuda", number, 32), options={"num_warps": num_warps}).metadata.shared
@@ -48,4 +52,4 @@ def everything(number):
 
 
 if __name__ == "__main__":
-    json.dump({number: everything(number) for number in map(int, sys.argv[1:])}, sys.stdout)
+    json.dump(everything(int(sys.argv[1])), sys.stdout)

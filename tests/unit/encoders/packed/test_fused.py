@@ -45,10 +45,11 @@ SHARED = {"80": 166912, "86": 101376, "90": 232448, "120": 101376}
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("half", ["bf16", "fp16"])
 @pytest.mark.parametrize("architecture", SHARED)
-def test_kernels_compile_for_gpus_of_four_generations(architecture):
+def test_kernels_compile_for_gpus_of_four_generations(architecture, half):
     """Heads of 128 have too large a backward pass for two of them: there flash attention takes these, and the other kernels stay."""
-    found = _with_triton("compiled_kernels.py", architecture)[architecture]
+    found = _with_triton("compiled_kernels.py", architecture, half)
     assert len(found) == 4 + 2 * 4
     too_large = {name for name, shared in found.items() if shared > SHARED[architecture]}
     assert too_large == ({"attention_backward 8x128"} if SHARED[architecture] < 131072 else set())
