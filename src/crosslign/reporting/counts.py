@@ -130,7 +130,7 @@ def _share(runs: list[tuple[float, float]], budget: float) -> str:
 
 
 def budget_note(resolved: ResolvedTable, results: Path, names: Sequence[str]) -> str:
-    """Return what a table says of its budget, and of what each row took; nothing where it has none.
+    """Return what a table with a budget says of it, and of what each row took; nothing where none was trained.
 
     Args:
         resolved: the table, as `crosslign.config.cells.resolve_table` gives it.
@@ -140,8 +140,6 @@ def budget_note(resolved: ResolvedTable, results: Path, names: Sequence[str]) ->
     Raises:
         InputError: a row is off by more than is allowed (`crosslign.config.budgets.off`); names it, and what it took.
     """
-    if "budget" not in resolved:
-        return ""
     budget = float(resolved["budget"])
     trained = [(name, runs) for name, runs in zip(names, _spent(resolved, results), strict=True) if runs]
     for name, flops, step in ((name, *run) for name, runs in trained for run in runs):
@@ -156,9 +154,7 @@ def budget_note(resolved: ResolvedTable, results: Path, names: Sequence[str]) ->
 
 
 def tuning_note(resolved: ResolvedTable, results: Path) -> str:
-    """Return how often which values were chosen for the tuned systems of a table; nothing where none is tuned."""
-    if "tuned" not in resolved:
-        return ""
+    """Return how often which values were chosen for the systems of a table that has tuned ones."""
     chosen: dict[str, dict[str, float]] = defaultdict(dict)
     for record in _counts(resolved, results):
         where, _, place = record["metric"].partition(".")

@@ -245,7 +245,8 @@ def lay_out(resolved: ResolvedTable, results: Path, published: Path) -> PrintedT
     told = [*notes_at(resolved, None, None), *shared, *_scale_notes(resolved, rows)]
     told += [HEADS.format("; ".join(map(one_line, heads)))] if heads else []
     told += [ERRATA] if any("ERRATA" in text for text in (*notes.letters, *told)) else []
-    told += [budget_note(resolved, results, names), tuning_note(resolved, results)]
+    told += [budget_note(resolved, results, names)] if "budget" in resolved else []
+    told += [tuning_note(resolved, results)] if "tuned" in resolved else []
     told += tie_notes(resolved, grid, results, names) if layout.get("ties") else []
     footnotes = [(letter, text) for text, letter in notes.letters.items()] + [("", one_line(text)) for text in told if text] + verdicts
     return PrintedTable(
