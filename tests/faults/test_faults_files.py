@@ -389,10 +389,9 @@ def test_f39_an_index_of_weights_names_safetensors_beside_it_and_nothing_else(tm
 
     from crosslign.encoders.model import Member
 
-    shutil.copytree(tiny_encoder / "main", tmp_path / "main")
+    index = shutil.copytree(tiny_encoder / "main", tmp_path / "main") / "model.safetensors.index.json"
     (tmp_path / "main" / "model.safetensors").unlink()
     torch.save({"weight": torch.ones(1)}, tmp_path / "main" / "weights.bin")
-    index = tmp_path / "main" / "model.safetensors.index.json"
     index.write_text(json.dumps({"metadata": {}, "weight_map": {"weight": named}}))
     with pytest.raises(InputError, match=rf"index\.json: .*{re.escape(repr(named))}"):
         Member.load(tmp_path / "main")

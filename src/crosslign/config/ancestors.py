@@ -27,9 +27,10 @@ def _sources(project: Project, entry: Corpus | Encoder) -> Iterator[Path]:
 def _lineage_of(project: Project, node: Node, models: Models) -> Iterator[Path]:
     """Yield the lineage of a node and of its downloads; of encoders, runs and translation models, which hold theirs, the folder."""
     kind, name = node
-    if kind == "encoder" or (kind == "corpus" and name in project.corpora):
-        yield from map(sidecar_of, _sources(project, project.encoders[name] if kind == "encoder" else project.corpora[name]))
-    if kind == "corpus" and name in project.corpora and project.corpora[name]["kind"] == "evaluation":
+    corpus = project.corpora.get(name) if kind == "corpus" else None
+    entry = project.encoders[name] if kind == "encoder" else corpus
+    yield from map(sidecar_of, _sources(project, entry) if entry else ())
+    if corpus and corpus["kind"] == "evaluation":
         yield from (sidecar_of(project.paths.evaluation(name, part)) for part in EVALUATION_FILES)
     elif kind == "corpus":
         yield sidecar_of(graph.corpus_path(project, name))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from crosslign.config.baselines import layout_of
 from crosslign.config.cells import resamples_behind, resolve_table, scores_behind
@@ -16,7 +16,7 @@ from crosslign.entries.resolved import ResolvedCell, ResolvedTable
 from crosslign.errors import InputError
 from crosslign.registry import nearest
 
-KINDS = ("own", "equal", "equal_other")
+KINDS: tuple[Literal["own", "equal", "equal_other"], ...] = ("own", "equal", "equal_other")
 """Comparisons of a claim: at the paper's own recipe, at equal budget, and at equal budget from another base encoder."""
 
 
@@ -50,11 +50,6 @@ def reason_of(cell: ResolvedCell) -> str:
     return "" if "scores" in cell else str(cell.get("reason") or "not run")
 
 
-def comparisons(claim: Mapping[str, Any]) -> dict[str, Comparison]:
-    """Return the comparisons of a claim by their kind."""
-    return {kind: claim[kind] for kind in KINDS if kind in claim}
-
-
 def _compared(project: Project, asked: Comparison) -> dict[str, Any]:
     """Return one comparison: table, columns, `sign`, and under `better` and `worse` each row's name, place and cells; or `reason`."""
     name = asked["table"]
@@ -80,12 +75,7 @@ def _compared(project: Project, asked: Comparison) -> dict[str, Any]:
 def resolve_claims(project: Project) -> list[dict[str, Any]]:
     """Return the claims of all papers of a run, in the order of their files, each comparison with its cells."""
     return [
-        {
-            "id": name,
-            "paper": project.paper_of[name],
-            **entry,
-            **{kind: _compared(project, asked) for kind, asked in comparisons(entry).items()},
-        }
+        {"id": name, "paper": project.paper_of[name], **entry, **{kind: _compared(project, entry[kind]) for kind in KINDS if kind in entry}}
         for name, entry in project.claims.items()
     ]
 
@@ -108,8 +98,8 @@ def check_claims(project: Project, files: Mapping[str, YamlFile]) -> None:
         InputError: file, key, and the nearest name.
     """
     for name, entry in project.claims.items():
-        for kind, asked in comparisons(entry).items():
-            keys = ("claims", name, kind)
+        for kind in filter(entry.__contains__, KINDS):
+            asked, keys = entry[kind], ("claims", name, kind)
 
             def refuse(key: str, what: str, named: str, allowed: list[str], keys: tuple[str, ...] = keys, name: str = name) -> InputError:
                 where = where_of(files, project.file_of(name), (*keys, key))

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from crosslign.config.reference import resolved
+from crosslign.config.reference import dereferenced
 from crosslign.config.schema import schemas_by_name
 
 TYPES: Mapping[str, str] = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
@@ -41,7 +41,7 @@ class _Writer:
 
     def type_of(self, raw: Mapping[str, Any], here: str) -> str:
         """Return the type of the values that a schema of the file `here` describes."""
-        schema, here = resolved(raw, self.schemas, here)
+        schema, here = dereferenced(raw, self.schemas, here)
         if str(schema.get("title", "")).isidentifier():
             return self.entry(schema["title"], schema, here)
         if values := schema.get("enum", [schema["const"]] if "const" in schema else []):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import cast
 
 from crosslign.config.catalog import bytes_of, file_names, source_kind
 from crosslign.entries.catalog import Corpus, File, Source
@@ -14,8 +14,6 @@ UNITS = {"kB": 1_000, "MB": 1_000_000, "GB": 1_000_000_000}
 IN_LINES = ("json_lines", "text_lines", "tsv")
 """Readers of which each row is one line of one file: what is cut off is one line."""
 NOT_IN_LINES = (".zip", ".whl", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".zst", ".parquet")
-
-Entries = Mapping[str, Mapping[str, Any]]
 
 
 def head_bytes(said: str) -> int:

@@ -122,11 +122,10 @@ def mined_members(project: Project, recipe: Mapping[str, Any]) -> dict[str, Path
     return run_members(project, recipe["run"], recipe["checkpoint"])
 
 
-def _check_languages(members: Mapping[str, Path], run: str, entry: Mining, where: str) -> None:
+def _check_languages(members: Mapping[str, Path], run: str, entry: Mapping[str, Any], where: str) -> None:
     """Refuse a side in a language that the model has no member for."""
-    sides: Mapping[str, Any] = entry
     for side in MINED_SIDES:
-        lang = sides[side]["lang"]
+        lang = entry[side]["lang"]
         if not reads(members, lang):
             why = f"it has encoders for {', '.join(members)}"
             raise InputError(f"no encoder of {run} reads the language {lang!r}", where=f"{where}.{side}.lang", why=why)
@@ -142,12 +141,11 @@ def _check_calibration(entry: Mining, where: str) -> None:
         raise InputError(f"{given[0]} without plants", where=where, why="it is estimated from planted pairs", do=do)
 
 
-def _plants(entry: Mining) -> dict[str, Any]:
+def _plants(entry: Mapping[str, Any]) -> dict[str, Any]:
     """Return the two sides of an entry's planted pairs, as the user's own are written."""
     if "plants" not in entry:
         return {}
-    sides: Mapping[str, Any] = entry
-    return {f"plant_{side}": {"file": entry["plants"][side], "lang": sides[side]["lang"]} for side in MINED_SIDES}
+    return {f"plant_{side}": {"file": entry["plants"][side], "lang": entry[side]["lang"]} for side in MINED_SIDES}
 
 
 def sides_of(recipe: Mapping[str, Any]) -> tuple[str, ...]:

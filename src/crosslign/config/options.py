@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any, ParamSpec, TypeVar
 
+from crosslign.config.project import translator_of
 from crosslign.config.schema import check_value, schemas_by_name, validator
 from crosslign.config.signatures import IMPLEMENTATIONS, Declared, arguments_of
 from crosslign.config.yaml_files import YamlFile
@@ -187,7 +188,7 @@ def check_paper(checker: OptionChecker, paper: Mapping[str, Any]) -> None:
     for section, point in (("views", "views"), ("examples", "example_builders")):
         for name, entry in paper.get(section, {}).items():
             checker.check(point, entry["builder"], options_of(section, entry), (section, name), (section, name, "builder"))
-            for translator, options in entry.get("translator", {}).items():
+            for translator, options in translator_of(entry).items():
                 given = {} if options is None else options
                 checker.check("translators", translator, given, (section, name, "translator", translator))
     for section, name, recipe in _recipes(paper):

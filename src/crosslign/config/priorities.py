@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import inf
-from typing import Any
+from typing import Literal
 
 from crosslign.config.loads import declared_hours
 from crosslign.config.project import Project, remembered
@@ -37,9 +37,8 @@ def _examples(project: Project, name: str) -> float:
     return max([*own, *(_examples(project, other) for other in _made_of(project, name, "of"))], default=0.0)
 
 
-def _made_of(project: Project, name: str, key: str) -> list[str]:
-    sets: Mapping[str, Mapping[str, Any]] = project.examples
-    return [other for other, entry in sets.items() if name in entry.get(key, ())]
+def _made_of(project: Project, name: str, key: Literal["of", "from"]) -> list[str]:
+    return [other for other, entry in project.examples.items() if name in entry.get(key, ())]
 
 
 def job_priority(project: Project, rule: str, wildcards: Mapping[str, str]) -> float:

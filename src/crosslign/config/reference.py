@@ -43,7 +43,7 @@ project first, then in the catalog.
 """
 
 
-def resolved(schema: Mapping[str, Any], schemas: Mapping[str, Any], here: str) -> tuple[Mapping[str, Any], str]:
+def dereferenced(schema: Mapping[str, Any], schemas: Mapping[str, Any], here: str) -> tuple[Mapping[str, Any], str]:
     """Follow `$ref`; keep the description that stands beside it."""
     reference = schema.get("$ref")
     if reference is None:
@@ -82,7 +82,7 @@ def _lines(schema: Mapping[str, Any], schemas: Mapping[str, Any], here: str, dep
     lines = []
     required = schema.get("required", [])
     for key, raw in schema.get("properties", {}).items():
-        entry, place = resolved(raw, schemas, here)
+        entry, place = dereferenced(raw, schemas, here)
         facts = [
             _kind(entry),
             _range(entry),
@@ -96,7 +96,7 @@ def _lines(schema: Mapping[str, Any], schemas: Mapping[str, Any], here: str, dep
             if isinstance(entry.get(form), Mapping):
                 before = seen.get(str(entry[form].get("$ref")), "")
                 seen.setdefault(str(entry[form].get("$ref")), key)
-                inner, place = resolved(entry[form], schemas, place)
+                inner, place = dereferenced(entry[form], schemas, place)
         known = before and "properties" in inner
         lines.append(f"{text} Its keys: those of `{before}` above." if known else text)
         if depth < 4 and not known:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
-from typing import Final, cast
+from typing import Final
 
 from crosslign.config.project import Project
 from crosslign.config.resolve import entry_of, seeded_id, seeds_of
@@ -26,10 +26,6 @@ def _uses(project: Project) -> dict[str, set[int]]:
     return used
 
 
-def _with_seed(entry: TrainingSet, seed: int) -> TrainingSet:
-    return cast(TrainingSet, {**entry, "seed": seed})
-
-
 def with_seeded_examples(project: Project) -> Project:
     """Return the project with `<id>-s<seed>` for every training set of `seed: run` and every run that trains on it.
 
@@ -39,11 +35,11 @@ def with_seeded_examples(project: Project) -> Project:
     if not drawn:
         return project
     used = _uses(project)
-    examples = {name: _with_seed(entry, FIRST) if name in drawn else entry for name, entry in project.examples.items()}
+    examples: dict[str, TrainingSet] = {name: {**e, "seed": FIRST} if name in drawn else e for name, e in project.examples.items()}
     waiting = [(name, seed) for name in sorted(drawn) for seed in sorted(used[name])]
     while waiting:
         name, seed = waiting.pop(0)
-        entry = _with_seed(project.examples[name], seed)
+        entry: TrainingSet = {**project.examples[name], "seed": seed}
         if "of" in entry:
             entry["of"] = [seeded_id(other, seed) if other in drawn else other for other in entry["of"]]
             waiting += [(other, seed) for other in project.examples[name]["of"] if other in drawn]

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from crosslign.config.catalog import SOURCE_KINDS, reader_of
+from crosslign.config.project import translator_of
 from crosslign.registry import version_of
 
 Named = Iterator[tuple[str, str]]
@@ -44,7 +45,7 @@ def _implementations(rule: str, recipe: Any, tasks: Mapping[str, Any]) -> Named:
             yield from _filters(entry)
         case "build_view":
             yield "views.builders", entry["builder"]
-            yield from (("views.translators", name) for name in entry.get("translator", {}))
+            yield from (("views.translators", name) for name in translator_of(entry))
         case "build_examples":
             yield "examples.builders", entry["builder"]
         case "train_system":

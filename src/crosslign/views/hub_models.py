@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from crosslign.config.project import translator_of
 from crosslign.errors import InputError
 from crosslign.files import atomic_folder
 from crosslign.files.own import MODEL_FILES
@@ -55,7 +56,7 @@ def models_of_pairs(options: Mapping[str, Any], langs: Sequence[str], targets: S
 
 
 def _translators(entry: Mapping[str, Any]) -> Iterable[tuple[Any, Mapping[str, Any]]]:
-    return [(TRANSLATORS.get(name), options or {}) for name, options in entry.get("translator", {}).items()]
+    return [(TRANSLATORS.get(name), options or {}) for name, options in translator_of(entry).items()]
 
 
 def _languages(entry: Mapping[str, Any]) -> tuple[list[str], list[str]]:
